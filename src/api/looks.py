@@ -1,4 +1,4 @@
-"""How far models came in a run with ``until``, as a pandas frame."""
+"""The outcome of a run with ``until``, as a pandas frame."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def until_frame(found: Outcome) -> pd.DataFrame:
-    """How far each model came on each setting; see `testbed.api.evaluate.evaluate`.
+    """Returns the outcome for each model on each setting; see `testbed.api.evaluate.evaluate`.
 
     Columns: ``model``, ``eval_setting``, ``metric``, ``value`` (a difference if models are compared) with ``low`` to
-    ``high`` (of all samples, 95 % at all looks together), ``n`` of ``size`` samples, ``decided``, ``why`` (it was given
-    up, else missing), ``looks`` and ``computed``: the samples that were computed.
+    ``high`` (of all samples, 95 % at all looks together), ``n`` of ``size`` samples, ``decided``, ``why`` (the reason
+    if it was given up, else missing), ``looks`` and ``computed``: the samples that were computed.
     """
     import pandas as pd
 

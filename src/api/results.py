@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Words = str | Iterable[str] | None  # names and patterns; None means all
 
-ROWS, HEADS = 40, 40  # models and settings of the table that a notebook shows
+ROWS, HEADS = 40, 40  # models and settings in a notebook's table
 DONE = ("complete", "stored", "derived", "scored")
 COLUMNS = (
     *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
@@ -38,12 +38,12 @@ def results(
     models: Words = None,
     eval_settings: Words = None,
 ) -> Results:
-    """The stored results.
+    """Returns stored results.
 
     Args:
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db``.
         models: Names or patterns; None means all.
-        eval_settings: Names or patterns; None means all but parts of others, such as ``val.random-500``.
+        eval_settings: Names or patterns; None means all except parts of others, such as ``val.random-500``.
 
     Raises:
         StoreError: If there is no store.
@@ -67,17 +67,17 @@ def _ordered(given: Words, known: Iterable[str], wanted: set[str]) -> list[str]:
 class Results:
     """Results of models on eval settings.
 
-    In a notebook it is shown as a table of the main metrics. Installed extensions add methods: ``compare``, ``rank``,
-    ``gate``, ``curves``, ``plot``, ``selective``, ``estimate``, ``choose_anchors`` and ``estimate_from_anchors`` are
-    testbed's own, see `testbed.extending`.
+    A notebook shows them as a table of the main metrics. Installed extensions add methods: ``compare``, ``rank``,
+    ``gate``, ``curves``, ``plot``, ``selective``, ``estimate``, ``choose_anchors`` and ``estimate_from_anchors`` come
+    with testbed, see `testbed.extending`.
 
     Attributes:
         db: The store.
-        rows: A result for each metric of each slice of each cell.
-        outcomes: How each cell of a run ended; empty for results that were stored before.
-        preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
-        left_out: A line for whatever the data sets of a run leave out or lack, by data set and reason.
-        until: Of a run with ``until``, how far each model came on each setting; else None.
+        rows: One result per metric, slice and cell.
+        outcomes: How each cell of a run ended; empty for results that were only loaded.
+        preprocessing: One line per image model of a run: how images are resized, cropped and normalized.
+        left_out: Lines about what the data sets of a run leave out or miss, by data set and reason.
+        until: The outcome of a run with ``until`` for each model and setting; else None.
     """
 
     until: pd.DataFrame | None = None
@@ -116,7 +116,7 @@ class Results:
 
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
-        """The results of a run with ``until``: of the last look of each model on each setting."""
+        """The results of a run with ``until``, from the last look at each model and setting."""
         from testbed.api.looks import until_frame
 
         ids = {each.evaluation_id for each in found.cells if each.evaluation_id is not None}
@@ -172,7 +172,7 @@ class Results:
 
     @property
     def failure(self) -> str:
-        """The first failure, in a line; empty if there is none. Unsupported cells count if no cell has a result."""
+        """The first failure, in a line; empty without failures. Unsupported cells count if no cell has a result."""
         statuses = ("failed", "incomplete") if len(self) else ("failed", "incomplete", "unsupported")
         for each in self.outcomes:
             if each.status in statuses:
@@ -202,14 +202,14 @@ class Results:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = extending.load(extending.RESULTS, name)
         bound = partial(method, self)
-        bound.__doc__ = method.__doc__  # which a notebook shows
+        bound.__doc__ = method.__doc__  # shown by notebooks
         return bound
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *extending.names(extending.RESULTS)})
 
     def chosen(self, models: Words, eval_settings: Words) -> tuple[list[str], list[str]]:
-        """The chosen models and settings of these results: those that are named first, in that order.
+        """Returns the chosen models and settings of these results, named ones first, in the given order.
 
         Raises:
             StoreError: If none of the results has samples.
@@ -218,29 +218,29 @@ class Results:
 
         own = [each for each in self.rows if each.origin not in ELSEWHERE]
         if not own:
-            raise StoreError("none of these results was measured here, so there are no samples to compare them on")
+            raise StoreError("none of these results was measured in this store, so there are no samples to compare")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
         wanted = matching_names("model", words(models), set(known[0]))
         on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
     def evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
-        """The evaluation that these results are of, or else the reported one."""
+        """The evaluation that these results come from, else the reported one."""
         from testbed.stored_results.side_by_side import evaluation_of
 
         for each in self.rows:
             if (each.model, each.eval_setting) == (model, eval_setting):
                 if each.origin in ELSEWHERE:
-                    raise StoreError(f"{model} on {eval_setting} is a result that is {each.origin}; it has no samples")
+                    raise StoreError(f"{model} on {eval_setting} is {each.origin}; it has no samples")
                 return store.evaluations.get(each.evaluation_id)
         return evaluation_of(store, model, eval_setting)
 
     def measured(self) -> frozenset[int]:
-        """The evaluations of these results that were measured here."""
+        """The evaluations of these results that were measured in this store."""
         return frozenset(each.evaluation_id for each in self.rows if each.origin not in ELSEWHERE)
 
     def with_outputs(self, models: Words, eval_settings: list[str], notes: list[str]) -> list[str]:
-        """The chosen models that have outputs on all of some settings; one that is named is never left out."""
+        """The chosen models that have outputs on all of some settings; explicitly named ones are never left out."""
         named, there = words(models), {(each.model, each.eval_setting) for each in self.rows}
         found = []
         for model in self.chosen(models, None)[0]:
@@ -254,7 +254,7 @@ class Results:
     # As text ------------------------------------------------------------------------------------------------------
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        """The main metric of each cell: the heads, and a row for each model."""
+        """The main metric of each cell: the header, and a row for each model."""
         specs: dict[str, dict[MetricSpec, None]] = {}
         for each in self.rows:
             if each.slice == OVERALL:
@@ -271,7 +271,7 @@ class Results:
         return heads, [[model, *(values.get((model, name), "–") for name in settings)] for model in models]
 
     def _shown(self) -> tuple[list[str], list[list[str]], str]:
-        """What of the table is shown, and a line about the rest; empty if there is none."""
+        """The visible part of the table, and a line about the rest; empty if nothing is hidden."""
         heads, rows = self._table()
         if len(rows) <= ROWS and len(heads) <= HEADS:
             return heads, rows, ""
@@ -287,7 +287,7 @@ class Results:
         return "\n".join([*unread_lines(self.rows), shown, *([rest] if rest else [])])
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
+        """The table as HTML, for notebooks."""
         heads, rows, rest = self._shown()
         head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in ["model", *heads])
         body = ""
@@ -303,12 +303,12 @@ class Results:
 
 
 def words(given: Words) -> list[str]:
-    """Names and patterns as a list; none means all."""
+    """Names and patterns as a list; None means all."""
     return [] if given is None else [given] if isinstance(given, str) else list(given)
 
 
 def noted(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Returns a frame with notes, which are in ``frame.attrs["notes"]``."""
+    """Returns a frame with notes in ``frame.attrs["notes"]``."""
     frame.attrs["notes"] = notes
     return frame
 
@@ -317,7 +317,7 @@ def require(fits: bool, message: str) -> None:
     """Checks an argument.
 
     Raises:
-        DataError: If it does not fit.
+        DataError: If it is invalid.
     """
     if not fits:
         raise DataError(message)

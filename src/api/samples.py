@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.entities import DatasetInfo, Evaluation
 
-TEXT = "text"  # the kind of outputs
+TEXT = "text"  # kind of outputs
 OWN = ("sample", "target", "prediction", "text", "error")
 
 
@@ -39,20 +39,20 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
 
 
 def _as_shown(values: Any) -> Any:
-    """The values of a column; texts without halves of surrogate pairs, of which pandas makes no column."""
+    """Prepares a column's values; removes lone surrogates from texts, which pandas cannot store."""
     if not isinstance(values, list):
         return values
     return [well_formed(each) if isinstance(each, str) else each for each in values]
 
 
 def _classes(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> dict[str, Any]:
-    """Targets, and predictions where there are any; classes by their names."""
+    """Targets, and predictions if there are any; classes by name."""
     targets: list[Any] = [each.target for each in dataset.samples]
     if not has_logits(store, evaluation):
         return {"target": targets}
     try:
         found = predictions_of(store, evaluation, dataset)
-    except TestbedError:  # logits that are not of classes
+    except TestbedError:  # logits that do not stand for classes
         return {"target": targets}
     names = found.classes_named
     return {

@@ -80,7 +80,7 @@ def evaluate(
     """Runs models on eval settings.
 
     Args:
-        models: As the user wrote them, like the eval settings.
+        models: Names as the user wrote them.
         given: The options that are fields of `InputOptions`, `TaskOptions` or `RunOptions`; the other arguments are the
             other options.
     """
@@ -97,9 +97,9 @@ def evaluate(
     request = RunRequest(models, eval_settings, options)
     parts = parts_of(RUN_OPTIONS, given, request, db)
     if logs and not db:
-        raise click.UsageError("--log notes in the store what was logged; it cannot be used with --no-db")
+        raise click.UsageError("--log records in the store what was logged; it cannot be used with --no-db")
     if options.store_dtype and options.dtype not in (FLOAT32, TF32):
-        raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
+        raise click.UsageError(f"--store-dtype is for --dtype float32; {options.dtype} outputs already have this size")
     if until is not None:
         check_no_other(
             {
@@ -146,7 +146,7 @@ def evaluate(
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
     chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
     if not dry_run and (options.override or not all_stored(options.db_url, chosen_models, chosen_settings)):
-        executor_kind(options.executor).start_ahead()  # while this process imports the same, and plans
+        executor_kind(options.executor).start_ahead()  # workers import while this process imports and plans
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
         click.echo(line, err=True)
     if download is not None and not dry_run:
@@ -179,7 +179,7 @@ def evaluate(
 
 
 RUN_OPTIONS = installed_options()
-# eval.py's names of options, told to who writes them to `testbed run`.
+# Hints for eval.py's option names given to `testbed run`.
 OF_EVAL = {
     "--models": "write the models' names after run: testbed run resnet50 --on val",
     "--eval-settings": "write the settings' names after --on: testbed run resnet50 --on val",
@@ -236,7 +236,7 @@ version_option(command)
 
 
 def _with_config(path: Path, request: RunRequest) -> RunRequest:
-    """A request with the models and settings of a configuration file of VLMEvalKit's."""
+    """Adds the models and settings of a VLMEvalKit configuration file to a request."""
     from testbed.models.loading.vlmeval_config import read_config
 
     config = read_config(path)
@@ -245,7 +245,7 @@ def _with_config(path: Path, request: RunRequest) -> RunRequest:
 
 
 def _require(name: str, words: Sequence[str]) -> None:
-    """Checks that a run has models, or settings."""
+    """Checks that a run has models or settings."""
     if not words:
         raise click.MissingParameter(param=_parameter(name))
 
@@ -342,7 +342,7 @@ def _run(
         return EXIT_INTERRUPTED
     lacking = options.strict and unexpected(report.left_out)
     if lacking:
-        click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
+        click.echo("--strict: the files left out may be samples, so the exit status is 1", err=True)
     disagreeing = differing(report.comparisons) if fail_on_disagreement else []
     if disagreeing:
         differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
@@ -352,5 +352,5 @@ def _run(
 
 
 def main() -> None:
-    """The program eval.py."""
+    """Runs the program ``eval.py``."""
     run_command(command)

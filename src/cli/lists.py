@@ -1,4 +1,4 @@
-"""``testbed list``: names that can be run, names and results of the store."""
+"""``testbed list``: runnable names, and the store's names and results."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from testbed.console.output import count, metric_value, print_json, say, table
 if TYPE_CHECKING:
     from testbed.db.parts.names import Kind
 
-_stored_option = click.option("--stored", is_flag=True, help="Those in the store instead.")
+_stored_option = click.option("--stored", is_flag=True, help="List those in the store instead.")
 
 
 @store_command
 @_stored_option
 @plugin_option
 def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Models that can be run, or those in the store."""
+    """List models that can be run, or those in the store."""
     if stored:
         return _list_stored("model", db_url, as_json)
     return _list_registered("model", plugins, as_json)
@@ -30,11 +30,11 @@ def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bo
 
 @store_command
 @_stored_option
-@click.option("--parents", is_flag=True, help="Only those that have no parent.")
+@click.option("--parents", is_flag=True, help="List only those without a parent.")
 @plugin_option
 @data_root_option
 def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Eval settings that can be run, or those in the store."""
+    """List eval settings that can be run, or those in the store."""
     if stored:
         return _list_stored("eval setting", db_url, as_json, parents)
     return _list_registered("eval setting", plugins, as_json, parents)
@@ -47,7 +47,7 @@ def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | 
 def results(
     models: Sequence[str], settings: Sequence[str], metric: str | None, db_url: str | None, as_json: bool
 ) -> int:
-    """Results in the store, one line each."""
+    """List results in the store, one line each."""
     from testbed.cli.run.report import headlines
     from testbed.db.parts.names import matching_names
     from testbed.db.store import Store

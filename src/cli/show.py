@@ -36,11 +36,15 @@ MOST_UNREAD = 5  # samples that are named
     "--all",
     "everything",
     is_flag=True,
-    help="All evaluations of the cell and what tells them apart, not only the reported one.",
+    help="Show all evaluations of the cell and how they differ, not only the reported one.",
 )
-@click.option("--slices", is_flag=True, help="Also the metrics of slices, such as each class; JSON always has them.")
-@click.option("--prompts", is_flag=True, help="Also class names and prompt templates; with --json, these alone.")
-@click.option("--profile", is_flag=True, help="Also what testbed run --profile measured; with --json, this alone.")
+@click.option(
+    "--slices", is_flag=True, help="Also show the metrics of slices, such as each class; JSON always has them."
+)
+@click.option("--prompts", is_flag=True, help="Also show class names and prompt templates; with --json, only these.")
+@click.option(
+    "--profile", is_flag=True, help="Also show the measurements of testbed run --profile; with --json, only these."
+)
 def command(
     model: str,
     setting: str | None,
@@ -109,7 +113,7 @@ def command(
 
 
 def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
-    """The metrics of evaluations of a cell beside what is published about them."""
+    """Compares the metrics of evaluations of a cell with published values."""
     if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
         return []
     from testbed.claims.agreement import PublishedValues
@@ -127,7 +131,7 @@ def _is_of(compared: Comparison, cell: StoredCell, metric: Metric) -> bool:
 
 
 def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool) -> list[str]:
-    """What is published about an evaluation's metrics, and whether it agrees."""
+    """Published values of an evaluation's metrics, and whether they agree."""
     if not compared:
         return []
     from testbed.claims.agreement import in_words
@@ -141,7 +145,7 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
 
 
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
-    """What tells the evaluations apart, and the prompts of each."""
+    """The differences between the evaluations, and the prompts of each."""
     from testbed.db.store import Store
     from testbed.stored_results.labels import labels, prompts
 
@@ -152,7 +156,7 @@ def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int
 
 
 def _one_word(db_url: str | None, word: str) -> str:
-    """What to say of a single name: whether it is a setting or a model, and what it can be shown with."""
+    """Explains a single name: whether it is a setting or a model, and what to combine it with."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -169,7 +173,7 @@ def _one_word(db_url: str | None, word: str) -> str:
                 f"{both}; {word} is a {kind} with {count(len(names), 'stored result')}: {example} shows one,"
                 f" testbed list results {option} '{word}' lists all"
             )
-    return f"{both}: testbed show MODEL SETTING; testbed list results lists what is stored"
+    return f"{both}: testbed show MODEL SETTING; testbed list results lists the stored results"
 
 
 def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:
@@ -194,7 +198,7 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
     published = ""
     if store.claims.find([model], [eval_setting]):
-        published = f"; what is published about it: testbed published show '{model}' '{eval_setting}'"
+        published = f"; published values: testbed published show '{model}' '{eval_setting}'"
     raise UnknownNameError(
         f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
         f"{published}"
@@ -228,7 +232,7 @@ def _headline(cell: StoredCell, label: str) -> str:
 
 
 def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
-    """The samples that could not be read, one line for each of the first."""
+    """The samples that could not be read, a line for each of the first ones."""
     if not cell.unreadable:
         return []
     from testbed.db.store import Store
@@ -261,13 +265,13 @@ def _metrics_table(metrics: list[Metric]) -> str:
 
 
 def _interval(metric: Metric) -> str:
-    """The 95 % interval, in the unit of the value; empty if nothing is known about the spread."""
+    """The 95 % interval, in the unit of the value; empty if the spread is unknown."""
     ends = interval_of(metric)
     return f"[{', '.join(bare_value(end, metric.unit) for end in ends)}]" if ends else ""
 
 
 def _slice_in_words(slice: str) -> str:
-    """A slice, the class of a WordNet id by its name."""
+    """A slice in words; WordNet ids become class names."""
     kind, _, name = slice.partition("/")
     names = wordnet_names([name]) if kind == "class" else None
     return slice if names is None else f"{kind}/{name} ({names[0]})"
@@ -298,7 +302,7 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Where the time of its runs went, for each that had ``--profile``."""
+    """Prints where the time of each run with ``--profile`` went."""
     times: list[dict[str, Any]] = (evaluation.environment or {}).get("times", [])
     return times
 
@@ -311,7 +315,7 @@ def _print_profile(evaluation: Evaluation) -> None:
         click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
         print_times([Times.from_object(each) for each in times])
     else:
-        click.echo("\nNothing was measured: no run with --profile computed it.")
+        click.echo("\nNo measurements: it was computed without --profile.")
 
 
 def _verified(certificate: Certificate) -> str:

@@ -1,4 +1,4 @@
-"""How each model of a run sees its images: a line per model, and objects for JSON."""
+"""How images are prepared for each model of a run: a line per model, and objects for JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 SHOWN = 12
 DIGEST = 12  # characters of a digest that a line shows
 DEVIATIONS = 2  # above chance, in standard errors, up to which a result looks like chance
-FEWEST = 20  # samples from which that is worth telling
+FEWEST = 20  # fewest samples for such a report
 
 
 def models_as_objects(report: Report) -> list[dict[str, Any]]:
-    """What decides how each model of a run sees its images: preprocessing, weights, number of classes, precision."""
+    """Settings that decide what each model sees: preprocessing, weights, number of classes, precision."""
     found: dict[str, dict[str, Any]] = {}
     for cell in report.plan.cells:
         if cell.opened_model is not None and cell.model not in found:
@@ -139,7 +139,7 @@ def _is_chance(result: Any, classes: int) -> bool:
 
 
 def _classes(cell: Cell) -> int | None:
-    """The number of classes that a setting without any perturbation chooses from; None if it is not known."""
+    """The number of classes that a setting without any perturbation chooses from; None if unknown."""
     opened = cell.opened_setting
     if opened is None:
         return None

@@ -129,7 +129,7 @@ def test_samples_of_a_group_are_compared_as_one(tmp_path, ask):
             put(store, model, "frames", np.repeat(each, 8), groups=groups)
     done = ask("compare", "a", "b", "--on", "frames")
     assert "240 in 30" in done.stdout
-    assert "the groups of samples of the data set are drawn and tested as wholes" in done.stderr
+    assert "whole groups of samples of the data set are drawn and tested" in done.stderr
     assert "drawn and tested as wholes" not in ask("compare", "a", "b", "--on", "alone").stderr
     rows = {
         name: json.loads(ask("compare", "a", "b", "--on", name, "--json").stdout)[0] for name in ("alone", "frames")

@@ -107,7 +107,7 @@ def test_show_of_one_name_says_what_it_is(program, tmp_path: Path) -> None:
     assert "testbed list results --on 'digits' lists all" in told
     told = program("testbed", "show", "digits-logreg", code=2).stderr
     assert "digits-logreg is a model with 1 stored result: testbed show 'digits-logreg' 'digits' shows one" in told
-    assert "testbed list results lists what is stored" in program("testbed", "show", "nothing", code=2).stderr
+    assert "testbed list results lists the stored results" in program("testbed", "show", "nothing", code=2).stderr
 
 
 # Models -----------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_the_dry_run_says_what_is_scored(program: Any, captions: Path) -> None:
     assert [line.partition(":")[2].partition(",")[0].strip() for line in passes] == [
         "24 samples",
         "24 samples",
-        "the texts of outputs not stored yet",
+        "the texts of outputs that are not stored yet",
     ]
     assert not (captions / "testbed.db").exists()
 

@@ -493,7 +493,7 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
         connection.execute(sa.text("DELETE FROM metrics"))
     said = db("store", "check")
     assert said.code == 1
-    assert said.err == "2 faults found; testbed store repair drops what is damaged\n"
+    assert said.err == "2 faults found; testbed store repair drops the damaged parts\n"
     assert len(said.out.splitlines()) == 2
     assert f"evaluation {evaluation.id} (net on val), logits" in said.out
     assert "has no metrics" in said.out

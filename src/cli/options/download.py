@@ -1,4 +1,4 @@
-"""``testbed run --download``: fetches the data sets of a run before it begins."""
+"""``testbed run --download``: downloads a run's data sets before it begins."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from testbed.errors import DataError, DefinitionError
 
 
 def download_missing(settings: Sequence[str], url: str) -> None:
-    """Downloads the splits that settings need, and prints what, with its size, and what cannot be downloaded.
+    """Downloads the splits that settings need; prints their sizes, and which data sets cannot be downloaded.
 
     Args:
         settings: Canonical names.
-        url: Of webdatasets; empty for the hub's.
+        url: URL of webdatasets; empty for those on the hub.
     """
     from testbed.data.libraries.downloads import download
 
@@ -27,7 +27,7 @@ def download_missing(settings: Sequence[str], url: str) -> None:
 
 
 def _needed(setting: str) -> list[tuple[str, str]]:
-    """The data set of a setting with each split that it reads; none for settings that belong to no named data set."""
+    """Returns a setting's data set with each split that it reads; nothing without a named data set."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
     from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 

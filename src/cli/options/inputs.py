@@ -1,4 +1,4 @@
-"""What a run reads besides definitions, as its options say it: folders, files, and how a checkpoint was trained."""
+"""Options for a run's inputs besides definitions: folders, files, and how a checkpoint was trained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDERS = (NATURAL, SORTED, SETTING)
 
 @dataclass(frozen=True)
 class InputOptions:
-    """What the options say; None where they are not given."""
+    """Input options; None where not given."""
 
     data_root: str | None = None
     predictions: str | None = None
@@ -37,11 +37,11 @@ class InputOptions:
     match_by_order: bool = False
 
     def inputs(self) -> Inputs:
-        """The inputs of a run; what the options leave open, the user's variables say.
+        """Returns the inputs of a run; options that are not given fall back to environment variables.
 
         Raises:
-            click.UsageError: If a value is not possible.
-            DataError: If a file of class names or templates cannot be read, or has another form.
+            click.UsageError: If a value is invalid.
+            DataError: If a file of class names or templates cannot be read, or has the wrong format.
         """
         from testbed.data.language import prompts
 
@@ -71,7 +71,7 @@ class InputOptions:
             raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
         if size and size[0] < size[-1]:
             raise click.UsageError(
-                f"--image-size {size[0]} {size[1]} would crop more than there is; RESIZE comes first"
+                f"--image-size {size[0]} {size[1]} crops more than the resized image has; RESIZE comes first"
             )
         return Preprocessing(
             resize=size[0] if size else None,
@@ -82,7 +82,7 @@ class InputOptions:
         )
 
     def _class_order(self) -> str | None:
-        """The order of the classes; a file as its absolute path."""
+        """The class order; for a file, its absolute path."""
         asked = self.class_order
         if asked is None or asked in ORDERS:
             return asked
@@ -90,16 +90,16 @@ class InputOptions:
         if not path.is_file():
             raise click.UsageError(
                 f"--class-order is {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, or a file with a class name per line;"
-                f" there is no file {path}"
+                f" no such file: {path}"
             )
         return str(path)
 
 
 def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
-    """Refuses the options where a model, or a member of one that is made of others, is none that they change.
+    """Refuses checkpoint options for a model, or a member of a derived model, to which they do not apply.
 
     Raises:
-        click.UsageError: As said.
+        click.UsageError: If there is such a model.
     """
     given = [*inputs.preprocessing.options, *(["--class-order"] if inputs.class_order is not None else [])]
     given += ["--weights-entry"] if inputs.weights_entry else []
@@ -119,17 +119,17 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
                 raise click.UsageError(
                     f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order"
                     f" are for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth,"
-                    f" and for programs such as model.onnx; {each} is none of these{way * bool(members)}"
+                    f" and for programs such as model.onnx; {each} is not such a model{way * bool(members)}"
                 )
             if members and each in named:
                 raise click.UsageError(
-                    f"{', '.join(given)}: {each} has the options that it was run with; leave these out, or write"
-                    f" {named[each]} in its place"
+                    f"{', '.join(given)}: {each} keeps the options that it was registered with; leave these out, or"
+                    f" write {named[each]} in its place"
                 )
 
 
 def _members(name: str) -> list[str]:
-    """The models that one is made of, down to those that are not made of others; none of a model that is not made."""
+    """Returns the base models that a model is derived from, recursively; empty for a model that is not derived."""
     from testbed.models.made.names import made_in
     from testbed.registry import registry
 

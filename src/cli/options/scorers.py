@@ -16,10 +16,10 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     """The names of settings, with each captioning setting expanded to one per scorer.
 
     Args:
-        catalog: Where names are looked up.
+        catalog: Catalog to look names up in.
         settings: Canonical names.
-        scorers: As the user wrote them.
-        scoring: One of the choices.
+        scorers: Names as the user wrote them.
+        scoring: One of the choices of ``--scoring``.
 
     Raises:
         DefinitionError: If scorers are given and a setting is not a captioning setting.
@@ -46,7 +46,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
 
 
 def _why_not(catalog: Catalog, setting: str) -> str:
-    """The message for a setting that is not a captioning setting."""
+    """Returns the message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)
     remedy = f"use {captioning}" if known else "use clip-cc-bench or mscoco_captions.captioning, for example"

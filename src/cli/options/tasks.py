@@ -23,7 +23,7 @@ AMONG = ("all", AMONG_PRESENT)
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """What the options say; None where they are not given."""
+    """Task options; None where not given."""
 
     task: str | None = None
     language: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class TaskOptions:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What they say of a setting's name, by its attributes."""
+        """The attributes of a setting's name that the options set."""
         held_out = None if self.val_proportion is None else self.val_proportion * 100
         said = {
             "split": self.split,
@@ -62,7 +62,7 @@ class TaskOptions:
 
 
 def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
-    """Applies the options to the names of settings; prints which of the languages a data set is not in.
+    """Applies the options to the names of settings; prints which data sets are not available in which languages.
 
     Args:
         settings: Canonical names.
@@ -93,7 +93,7 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
             lacking.setdefault((", ".join(lacked), has), {})[setting] = None
     said = [f"{_some(list(sets))} in {lacked}: there {has}" for (lacked, has), sets in lacking.items()]
     if not names:
-        raise DefinitionError(f"none of the settings is in a language that is asked for: {'; '.join(said)}")
+        raise DefinitionError(f"no setting is available in a requested language: {'; '.join(said)}")
     for line in said:
         click.echo(f"Left out: {line}", err=True)
     return list(names)
@@ -104,7 +104,7 @@ class LanguageError(DefinitionError):
 
 
 def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
-    """The names of models, of a captioning task with open_clip's encoders as the captioners that they are too.
+    """Replaces open_clip encoders by the captioners that they contain if the task is captioning.
 
     Args:
         models: Canonical names.
@@ -153,7 +153,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
 
 
 def _is_setting(wanted: BenchmarkName, language: str) -> bool:
-    """Tells if a name is that of a setting without this language."""
+    """Whether a name is that of a setting without this language."""
     from testbed.registry import registry
 
     written = str(replace(wanted, language=None))
@@ -168,7 +168,7 @@ def _languages_of(name: str) -> str:
 
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
-    """Whether a data set is for a task and has a split; the run reports a data set that cannot be read."""
+    """Whether a data set is for a task and has a split; a data set that cannot be read is reported by the run."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
     from testbed.eval_settings.benchmark_families.benchmark_names import kinds_of
 
@@ -182,12 +182,12 @@ def _fits(dataset: str, task: str | None, split: str | None) -> bool:
 
 
 def _why_not(name: str, written: str, given: TaskOptions) -> str:
-    """The message for a name that is not a setting."""
+    """Returns the message for a name that is not a setting."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
     dataset = BENCHMARKS.dataset(name)
     if given.split is not None and given.split not in dataset.splits:
-        return f"{dataset.name} has no split {given.split!r}; there are {', '.join(dataset.splits)}"
+        return f"{dataset.name} has no split {given.split!r}; its splits are {', '.join(dataset.splits)}"
     few_shot = given.attributes.keys() - {"split"} and given.task != LINEAR_PROBE
     return (
         f"{written} is not a setting: {dataset.name} is a data set for {dataset.kind}, with the splits"

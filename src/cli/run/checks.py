@@ -54,7 +54,7 @@ def print_checks(checks: Sequence[Checked]) -> None:
 
 
 def _at_most(equal: Sequence[Checked]) -> str:
-    """The share of the other samples that may differ although those that were compared do not."""
+    """The upper bound for the share of differing samples, given that none of the compared ones differ."""
     shares = [each.certificate.may_differ for each in equal if each.certificate is not None]
     known = [share for share in shares if share is not None]
     return f" (at most {100 * max(known):.2g} % of their samples may differ, at 95 % confidence)" if any(known) else ""
@@ -74,7 +74,7 @@ def describe_certificate(certificate: Certificate) -> str:
 
 
 def describe_samples(certificate: Certificate) -> str:
-    """The ids of the samples that differ, as far as the certificate has them; begins with a semicolon."""
+    """The ids of the differing samples that the certificate has; begins with a semicolon."""
     ids = certificate.differing_samples
     if not ids:
         return ""

@@ -68,13 +68,13 @@ def dry_run(
 
 
 def _describe_pass(planned: PlannedPass) -> str:
-    """One line about a pass: what it reads, how much of that is stored, and how many cells need it."""
+    """Describes a pass in one line: what it reads, how much of that is stored, and how many cells need it."""
     from testbed.graph.nodes import Reads
 
     one_pass = planned.one_pass
     known = planned.samples is not None
     kind = "questions about" if one_pass.reads is Reads.QUESTIONS else "the texts of"
-    what = f"{planned.samples:,} {one_pass.reads}" if known else f"{kind} outputs not stored yet"
+    what = f"{planned.samples:,} {one_pass.reads}" if known else f"{kind} outputs that are not stored yet"
     how = {
         Reads.IMAGES: ", each read once",
         Reads.MESSAGES: ", each answered once",
@@ -100,7 +100,7 @@ def _describe_plan(plan: Plan) -> str:
     from testbed.graph.cells import Action
 
     said = {
-        Action.DONE: "stored already, nothing to do",
+        Action.DONE: "already stored, nothing to do",
         Action.DERIVE: "derived from stored outputs, without running a model",
         Action.SCORE: "scored by another model from stored outputs",
         Action.RUN: "to be run",

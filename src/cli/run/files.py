@@ -1,4 +1,4 @@
-"""The files that a run writes besides the store: ``testbed run --logdir`` and ``--save-clf``."""
+"""Files that a run writes in addition to the store: ``testbed run --logdir`` and ``--save-clf``."""
 
 from __future__ import annotations
 

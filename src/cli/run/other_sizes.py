@@ -1,4 +1,4 @@
-"""Whether a checkpoint does far better on images of another size than that of its architecture's published weights."""
+"""Finds checkpoints that do far better at an image size other than that of their architecture's published weights."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
-SIZES = (32, 64, 128)  # smaller ones cost little; a model that was trained on larger images loses less
+SIZES = (32, 64, 128)  # smaller sizes cost little; a model trained on larger images loses less
 SAMPLES = 200
 FEWEST = 40
-GOOD = 0.95  # an accuracy above which nothing is far better
+GOOD = 0.95  # nothing is far better than this accuracy
 
 
 @dataclass(frozen=True)
 class OtherSize:
-    """A size of images with which a checkpoint does far better.
+    """An image size at which a checkpoint does far better.
 
     Attributes:
         resize: The shorter side after resizing (pixels).
         crop: The side of the crop (pixels).
-        top1: Accuracy with it on ``n`` samples, evenly spread.
+        top1: Accuracy at this size on ``n`` evenly spread samples.
         usual: Accuracy of the run on all samples.
     """
 
@@ -61,12 +61,12 @@ def other_sizes(catalog: Catalog, options: RunOptions, report: Report, results: 
 
 
 def as_objects(found: Sequence[OtherSize]) -> list[dict[str, Any]]:
-    """As plain values."""
+    """The sizes as plain values."""
     return [asdict(each) for each in found]
 
 
 def print_other_sizes(found: Sequence[OtherSize]) -> None:
-    """Prints a line for each."""
+    """Prints a line for each size."""
     for each in found:
         say(
             f"Another image size? {each.model} on {each.eval_setting}: {percent(each.top1)} % of {each.n} samples with"
@@ -97,7 +97,7 @@ def _doubtful(report: Report, results: Sequence[Any]) -> Iterator[tuple[str, str
 def _tried(
     catalog: Catalog, options: RunOptions, doubtful: dict[str, tuple[str, Any]], crop: int
 ) -> Iterator[tuple[str, Any]]:
-    """Accuracy with a crop of this side. A network that takes no images of this size fails, and gives none."""
+    """Accuracy at this crop size; None if the network does not accept images of this size."""
     from testbed.db.store import Store
     from testbed.runner.run import run
 
@@ -131,7 +131,7 @@ def _tried(
 
 
 def _resize(crop: int) -> int:
-    """The shorter side of the images of which this is cropped: ImageNet's usual share."""
+    """The shorter side after resizing for this crop, in ImageNet's usual ratio."""
     return round(crop * 256 / 224)
 
 

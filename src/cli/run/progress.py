@@ -1,4 +1,4 @@
-"""How a command that computes tells how far it is: bars in a terminal, lines elsewhere."""
+"""Progress of commands that compute: bars in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command_progress(options: RunOptions) -> Progress:
-    """The progress of a run with these options, on stderr."""
+    """Returns the progress reporter for a run with these options, on stderr."""
     from testbed.execution.progress import LineProgress, RichProgress
 
     if not sys.stderr.isatty() or options.progress_interval is not None:

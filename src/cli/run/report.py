@@ -42,7 +42,7 @@ def print_report(
     override: bool,
     where: str | None,
 ) -> None:
-    """Prints which answers were not read, the main metric of each cell, what went wrong, and what the run did.
+    """Prints unread answers, the main metric of each cell, failures, and a summary of the run.
 
     Args:
         report: How the run ended.
@@ -72,7 +72,7 @@ def print_report(
 
 
 def print_ended(report: Report, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> None:
-    """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
+    """Prints the finished cells of an interrupted run, if the store can be read; takes what `print_report` takes."""
     from testbed.db.store import Store
 
     if not report.passes:
@@ -117,23 +117,23 @@ def headlines(results: Sequence[Any]) -> dict[str, str]:
 
 
 def _print_left_out(found: LeftOuts) -> None:
-    """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
+    """Prints what data sets leave out (files that are not samples, records without images), and missing classes."""
     from testbed.planning.left_out import lines_of
 
     lines = lines_of(found)
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:
-        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show shows them")
+        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show lists them")
 
 
 def unexpected(found: LeftOuts) -> bool:
-    """Whether anything is left out that may be a sample, so that ``--strict`` objects."""
+    """Whether anything that was left out may be a sample, so that ``--strict`` fails."""
     return any(not each.expected for parts in found.values() for each in parts)
 
 
 def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
-    """Prints which cells have unreadable samples, which change the numbers without being the model's fault."""
+    """Prints which cells have unreadable samples; these change the numbers through no fault of the model."""
     cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
     for each in cells[:SHOWN_REASONS]:
         scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
@@ -145,7 +145,7 @@ def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mappin
 
 
 def _print_refusals(results: Sequence[Any]) -> None:
-    """Prints what models refused, and why: this counts as wrong."""
+    """Prints what models refused, and why; refusals count as wrong."""
     lines = refusal_lines(results)
     for line in lines[:SHOWN_REASONS]:
         say(f"Refused: {line}")
@@ -154,7 +154,7 @@ def _print_refusals(results: Sequence[Any]) -> None:
 
 
 def _print_silences(results: Sequence[Any]) -> None:
-    """Prints on which answers judges gave no verdict, and why: these are not scored."""
+    """Prints which answers judges gave no verdict on, and why; these are not scored."""
     found = silences(results)
     for each in found[:SHOWN_REASONS]:
         say(f"No verdict: {silence_in_words(each)}")
@@ -164,18 +164,18 @@ def _print_silences(results: Sequence[Any]) -> None:
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
-    """The results that say that outputs are not finite."""
+    """The results that count non-finite outputs."""
     return [each for each in results if each.metric == NOT_FINITE]
 
 
 def describe_not_finite(found: Any) -> str:
-    """Such a result or metric in words."""
+    """Describes such a result or metric."""
     what = "sample" if found.slice == OVERALL else "text"
     return f"{round(found.value * found.n):,} of {count(found.n, what)} have outputs that are NaN or infinite"
 
 
 def _print_not_finite(results: Sequence[Any]) -> None:
-    """Prints for which cells outputs are no numbers: the model is broken, or overflows its precision."""
+    """Prints the cells with non-finite outputs: the model is broken, or overflows its precision."""
     found = not_finite(results)
     for each in found[:SHOWN_REASONS]:
         say(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
@@ -185,7 +185,7 @@ def _print_not_finite(results: Sequence[Any]) -> None:
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
-    """Prints which models lack texts for some samples, so that means cover fewer samples; once for all judges."""
+    """Prints which models have no texts for some samples, so that means cover fewer samples; once for all judges."""
     lacking: dict[tuple[int, int, str], dict[str, None]] = {}
     for each in results:
         if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
@@ -196,11 +196,11 @@ def _print_uncovered(results: Sequence[Any]) -> None:
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
         say(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        say("More models lack some captions or answers; testbed show shows the metric coverage")
+        say("More models have missing captions or answers; testbed show prints the metric coverage")
 
 
 def _print_published(report: Report, results: Sequence[Any]) -> None:
-    """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
+    """Prints the main metrics beside published values, preceded by any others that differ."""
     from testbed.claims.agreement import AGREES, differing, in_lines
 
     if not report.comparisons:
@@ -216,7 +216,7 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:
-        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show has them")
+        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show lists them")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
@@ -229,7 +229,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         kept = kept if report.unstored else "everything computed so far is stored"
         say(f"The run was interrupted; {kept}. To resume, run {again}.")
     elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
-        say("All of it was stored already; nothing was computed.")
+        say("All results were already stored; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")
         for first in report.finished[:1]:

@@ -1,4 +1,4 @@
-"""What ``--profile`` prints: where the time of each pass went, and what limits it."""
+"""The output of ``--profile``: where the time of each pass went, and what limits it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from testbed.execution.report import Times
 
 _OTHER = "other"
-_MUCH = 0.25  # the share of a stage that is worth a hint
+_MUCH = 0.25  # the share of a stage that warrants a hint
 
 
 def print_times(times: Sequence[Times]) -> None:
-    """Prints a line for each pass, and lines for what data workers and the writer did meanwhile."""
+    """Prints a line for each pass, and lines for the concurrent work of data workers and the writer."""
     if not times:
         return
     cells: dict[tuple[str, str], str] = {}
@@ -46,7 +46,7 @@ def print_times(times: Sequence[Times]) -> None:
 
 
 def _hint(times: Sequence[Times]) -> str:
-    """What limits the run, and what helps."""
+    """Describes the bottleneck, and what helps."""
     own = {name: sum(each.seconds.get(name, 0.0) for each in times) for name in (*STAGES, _OTHER)}
     total = sum(own.values())
     if not total:

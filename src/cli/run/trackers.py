@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def trackers(words: Sequence[str], db_url: str | None) -> list[Mirror]:
-    """The trackers, known to be installed before anything is computed.
+    """Returns the trackers, after checking that they are installed.
 
     Raises:
-        DataError: If a word names none.
+        DataError: If a word does not name a tracker.
         MissingExtraError: If one is not installed.
     """
     if not words:
@@ -29,7 +29,7 @@ def trackers(words: Sequence[str], db_url: str | None) -> list[Mirror]:
 
 
 def log_to_trackers(db_url: str | None, mirrors: Sequence[Mirror], report: Report) -> bool:
-    """Logs the results of a run, stored ones too; prints what could not be logged, and returns whether all was."""
+    """Logs the results of a run, including stored ones; prints what could not be logged; returns whether all was."""
     if not mirrors:
         return True
     from testbed.db.store import Store

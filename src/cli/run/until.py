@@ -1,4 +1,4 @@
-"""``testbed run --until``: what it takes, and what it prints."""
+"""``testbed run --until``: its checks and its output."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def check_no_other(given: Mapping[str, bool]) -> None:
-    """Checks that no option is given that does not go with ``--until``.
+    """Checks that no option that is incompatible with ``--until`` is given.
 
     Args:
         given: Option → whether it is.
     """
     odd = [name for name, is_given in given.items() if is_given]
     if odd:
-        raise click.UsageError(f"--until runs on ever more samples; it cannot be used with {odd[0]}")
+        raise click.UsageError(f"--until runs on more and more samples; it cannot be used with {odd[0]}")
 
 
 def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
-    """What ``--until`` says of these models; see `testbed.runner.until.goal_of`."""
+    """Returns the goal that ``--until`` sets for these models; see `testbed.runner.until.goal_of`."""
     from testbed.runner import until
 
     try:

@@ -30,7 +30,7 @@ def _words(
     metavar: str = "NAME...",
     known: Callable[[Kind], Complete] = stored,
 ) -> Callable[[F], F]:
-    """KIND and NAMES, which are completed by those that are known of the kind."""
+    """Adds KIND and NAMES, completed from the known names of that kind."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         said = context.params
@@ -54,7 +54,7 @@ def _words(
 def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str], db_url: str | None) -> int:
     """Add models or eval settings of the registry.
 
-    A run adds what it needs by itself.
+    Runs add the names that they need automatically.
     """
     from testbed.db.store import Store
     from testbed.registry import registry

@@ -1,4 +1,4 @@
-"""``testbed store status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
+"""``testbed store status``: the runs on a store, and the cells that are running, stopped, or failed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from testbed.entities import Evaluation
     from testbed.runner.standing import Standing, Tally
 
-ENDED = 10  # of the runs that have ended, and of the cells of each kind, so many are shown
-SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every ten seconds
+ENDED = 10  # shown runs that have ended, and shown cells of each kind
+SILENT = timedelta(seconds=25)  # a running process reports every ten seconds
 WIDTH = 60
 
 
 @store_command
 def command(db_url: str | None, as_json: bool) -> int:
-    """Runs, on all machines; what is under way, stopped or failed."""
+    """Show runs on all machines, and running, stopped or failed cells."""
     from testbed.db.store import Store
     from testbed.runner.standing import standings, tally
 
@@ -59,8 +59,8 @@ def command(db_url: str | None, as_json: bool) -> int:
         f"{len(failed):,} failed",
     ]
     click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
-    _print_cells("stopped; the same command resumes them", stopped)
-    _print_cells("failed; the same command tries them again", failed)
+    _print_cells("stopped; run the same command again to resume them", stopped)
+    _print_cells("failed; run the same command again to retry them", failed)
     _print_lines("complete, but a judge gave no verdict on some answers", list(map(silence_in_words, silent)))
     _print_lines("complete, but models refused some samples", refused)
     _print_verified(known, differing)
@@ -72,7 +72,7 @@ def _print_runs(runs: Sequence[RunInfo]) -> None:
     left_out = ended[:-ENDED]
     shown = [run for run in runs if run not in left_out]
     if not shown:
-        click.echo("no run is recorded in this store")
+        click.echo("no runs are recorded in this store")
         return
     if left_out:
         click.echo(f"{count(len(left_out), 'earlier run')} left out; --json has all", err=True)
@@ -116,7 +116,7 @@ def _print_lines(heading: str, found: Sequence[str]) -> None:
 
 
 def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
-    """Prints how much of the store was verified lately, and which results differed."""
+    """Prints how much of the store was verified recently, and which results differed."""
     if not known.cells:
         return
     click.echo(prose(describe_tally(known)))
