@@ -1,4 +1,4 @@
-"""Kinds of figures of which the paper has several: a scatter plot, and one beside what it says of two shifts."""
+"""Figure kinds that the paper uses repeatedly: a scatter plot, and a scatter plot beside a comparison of two shifts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
 
 
 class TwoShifts(NamedTuple):
-    """A shift, and whether robustness to it goes with robustness to another one.
+    """A shift, and the correlation of robustness to it with robustness to another one.
 
     Attributes:
         scatter: The shift.
         other: The other shift.
-        models: The models that are not of standard training: ``model``, ``model_type``, ``x`` and ``y``, the effective
-            robustness to the shift and to the other one (differences of fractions).
+        models: The models other than those of standard training: ``model``, ``model_type``, ``x`` and ``y``, the
+            effective robustness to the shift and to the other one (differences of fractions).
         r: Pearson's correlation coefficient of these.
     """
 
@@ -61,7 +61,7 @@ def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Pict
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:
-    """Effective robustness to one shift (``x``) and another (``y``) of the models that are not of standard training."""
+    """Effective robustness to one shift (``x``) and another (``y``), without models of standard training."""
     first, second = (data.models.set_index("model") for data in (one, other))
     both = first.index.intersection(second.index)
     models = pd.DataFrame(
@@ -81,7 +81,7 @@ def correlation(models: pd.DataFrame) -> float:
 
 
 def of_all_models(grid: Grid, spec: ScatterSpec) -> ScatterData:
-    """A scatter plot's numbers for less accurate models too, by the line of those that it shows.
+    """Extends a scatter plot's numbers to less accurate models, using the line of the shown ones.
 
     Raises:
         ValueError: If there is no line.

@@ -1,4 +1,4 @@
-"""Appendix: relative and effective robustness of the models that were made from a resnet50."""
+"""Appendix: relative and effective robustness of models derived from resnet50."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 BASE = "resnet50"
-FAMILY = ("resnet50", "resnext50", "wide_resnet50")  # what names of its relatives begin with, or "Fix" or "se_" before
+FAMILY = (
+    "resnet50",
+    "resnext50",
+    "wide_resnet50",
+)  # prefixes of the derived models' names, optionally after "Fix" or "se_"
 
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
-    """Draws relative against effective robustness of the models made from a resnet50."""
+    """Draws relative against effective robustness of models derived from resnet50."""
     spec = IMAGENETV2.on(choice.x, choice.y, choice.scale)
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     if BASE not in models.index:
@@ -33,7 +37,7 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
 
 
 def figure(models: pd.DataFrame) -> Figure:
-    """A point for each model; an intervention is worth it where both are above zero."""
+    """A point for each model; an intervention helps if both values are above zero."""
     import plotly.graph_objects as go
 
     drawn = go.Figure()

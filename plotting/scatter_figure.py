@@ -1,4 +1,4 @@
-"""A scatter plot of two settings, drawn: points with error bars, the line with its band, y = x, and names."""
+"""Scatter plots of two settings: points with error bars, the line with its band, y = x, and names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
 
 
 def scatter_figure(data: ScatterData) -> Figure:
-    """The scatter plot: points with error bars by type, the line with its band, y = x, and names of some models."""
+    """Draws the scatter plot: points with error bars by type, the line with its band, y = x, and some labels."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -64,7 +64,7 @@ def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, colum
 
 
 def _label(label: str, column: str, metric: str) -> str:
-    """What an axis is about; columns with a suffix say their metric themselves."""
+    """The label of an axis, with the metric unless the column's suffix has it."""
     named = column.endswith(tuple(f"_{suffix}" for suffix in METRIC_SUFFIXES))
     return f"{label or column} (%)" if named else f"{label or column} ({METRIC_LABELS.get(metric, metric)}, %)"
 
@@ -89,7 +89,7 @@ def _hover(group: pd.DataFrame) -> list[list[Any]]:
 
 
 def _bars(scaled: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
-    """Error bars on the scale; none where the interval is not known or leaves the scale."""
+    """Error bars on the scale; none if the interval is unknown or leaves the scale."""
     above = scaled[f"{axis}_high"][index] - scaled[axis][index]
     below = scaled[axis][index] - scaled[f"{axis}_low"][index]
     return {
@@ -104,7 +104,7 @@ def _bars(scaled: dict[str, Any], axis: str, index: Any, colour: str) -> dict[st
 
 
 def _range(values: Any) -> tuple[float, float]:
-    """A little more than from the least to the largest."""
+    """A range slightly larger than that of the values."""
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.05 * (high - low) or 0.1
     return low - margin, high + margin
@@ -160,7 +160,7 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
 
 
 def line_name(data: ScatterData) -> str:
-    """What the line is fitted to, and how well."""
+    """Describes the models and the quality of the fit."""
     if not isinstance(data.fit, Fit):
         return f"piecewise linear fit to {BASELINES[data.baseline]}"
     models = BASELINES[data.baseline].removeprefix("all ")

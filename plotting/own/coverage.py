@@ -1,4 +1,4 @@
-"""Risk-coverage curves: how often a model is wrong, if it answers only the samples that it is surest of."""
+"""Risk-coverage curves: a model's error rate if it answers only the samples it is most confident about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_MODELS = 8
-MOST_POINTS = 500  # of a curve
+MOST_POINTS = 500  # per curve
 
 
 class Line(NamedTuple):
@@ -30,12 +30,12 @@ class Line(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one, with a line for each model."""
+    """Yields a figure for each unperturbed setting, with a line for each model."""
     return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers)
 
 
 def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
-    """The curve of a model; samples that could not be read are wrong, and the last to be answered.
+    """Computes the curve of a model; unreadable samples count as wrong and are answered last.
 
     Args:
         model: The model.
@@ -48,13 +48,13 @@ def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, 
 
 
 def _shown(each: Line) -> np.ndarray[Any, Any]:
-    """The places of the points of a curve that are drawn, spread evenly over coverage."""
+    """Indices of the points of a curve to draw, spread evenly over coverage."""
     wanted = np.linspace(0, 1, MOST_POINTS)
     return np.unique(np.minimum(np.searchsorted(each.curve.coverage, wanted), len(each.curve.coverage) - 1))
 
 
 def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
-    """A line for each model in its colour; models of one colour are told apart by dashes."""
+    """Draws a line for each model in its colour; dashes distinguish models of one colour."""
     import plotly.graph_objects as go
 
     figure = go.Figure()

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import StoreError
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Drawn, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import finish
 from testbed.stored_results.ranking import Ranked, ranking
 
@@ -19,17 +19,17 @@ ROW = 26  # pixels
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one."""
+    """Yields a figure for each unperturbed setting."""
     for setting in own.unperturbed:
         values = own.values(setting)
         models = best(values, MOST_MODELS, own.specs[setting])
         try:
             found = ranking(own.store, [setting], models, own.metrics[setting])
         except StoreError as error:
-            yield Passed(f"ranking on {setting}", str(error))
+            yield Omission(f"ranking on {setting}", str(error))
             continue
         if len(values) > MOST_MODELS:
-            yield Passed(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
+            yield Omission(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
         yield Drawn(
             file_name("ranking", setting),
             partial(draw, found.rows, setting, own.metrics[setting]),
@@ -38,7 +38,7 @@ def figures(own: Own) -> Found:
 
 
 def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
-    """A bar for each model, the best on top. Dark ones do not differ significantly from the best."""
+    """Draws a bar for each model, the best on top. Dark ones do not differ significantly from the best."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -89,7 +89,7 @@ def is_tied(row: Ranked, rows: list[Ranked]) -> bool:
 
 
 def _rank(row: Ranked) -> str:
-    """The rank, and its interval where that is wider."""
+    """The rank, and its interval if it is wider."""
     place = row.place
     return (
         f"{place.rank}" if place.rank_low == place.rank_high else f"{place.rank} ({place.rank_low}–{place.rank_high})"
@@ -97,7 +97,7 @@ def _rank(row: Ranked) -> str:
 
 
 def _ends(row: Ranked) -> tuple[float, float] | None:
-    """The interval of a model's value in percent; None if nothing is known about the spread."""
+    """The interval of a model's value in percent; None if the spread is unknown."""
     low, high = row.place.low, row.place.high
     return None if low is None or high is None else (100 * low, 100 * high)
 

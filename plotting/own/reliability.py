@@ -24,10 +24,10 @@ COLUMNS = 3
 
 
 class Reliability(NamedTuple):
-    """How often a model is right, by how sure it is.
+    """A model's accuracy by confidence.
 
     Attributes:
-        bins: Of those that are not empty: ``n``, ``confidence`` and ``accuracy`` (means), ``low`` and ``high``
+        bins: The bins that are not empty: ``n``, ``confidence`` and ``accuracy`` (means), ``low`` and ``high``
             (Wilson's interval of 95 %).
         error: The expected calibration error, with bins of equal width.
         n: The number of samples that count.
@@ -40,12 +40,12 @@ class Reliability(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one, with a panel for each model."""
+    """Yields a figure for each unperturbed setting, with a panel for each model."""
     return by_confidence(own, "reliability", MOST_MODELS, reliability, draw, numbers)
 
 
 def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
-    """Bins of equal width, each open below.
+    """Computes bins of equal width, each open below.
 
     Args:
         model: The model.
@@ -64,7 +64,7 @@ def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarra
 
 
 def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> Figure:
-    """A panel for each model in its colour: the diagonal, and a point for each bin, larger with more samples."""
+    """Draws a panel for each model in its colour: the diagonal, and a point for each bin, larger with more samples."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 

@@ -14,7 +14,7 @@ import pandas as pd
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.plotting.marks import Mark
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Drawn, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import faint, finish
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ class Curves(NamedTuple):
     """Accuracy by severity.
 
     Attributes:
-        name: Of the corruption, or of the collection.
+        name: Name of the corruption or the collection.
         points: ``model``, ``severity`` (0: the clean setting), ``value``, ``low``, ``high`` (fractions; NaN where there
             is no interval).
-        metric: What is measured.
-        band: What the bands are, in words.
+        metric: The metric.
+        band: Description of the bands.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Curves(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each corruption with two severities or more, then one for each collection of corruptions."""
+    """Yields a figure for each corruption with at least two severities, then one for each collection."""
     if not own.severities:
-        yield Passed("severity curves", "no corruption has results of two severities")
+        yield Omission("severity curves", "no corruption has results of two severities")
     collections: dict[tuple[str, str], dict[str, dict[int, str]]] = {}
     for name, on in own.severities.items():
         models, left = _models(own, list(on.values()))
         if left:
-            yield Passed(f"severity curves of {name}", f"{left} more models; --models chooses")
+            yield Omission(f"severity curves of {name}", f"{left} more models; --models chooses")
         curves = corruption_curves(own, name, on, models)
         yield Drawn(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
         root, _, last = name.rpartition(".")
@@ -69,7 +69,7 @@ def figures(own: Own) -> Found:
 
 
 def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:
-    """The curves of one corruption, with intervals over its samples: Wilson's (1927) where each is right or wrong."""
+    """The curves of a corruption, with intervals over samples: Wilson's (1927) for right or wrong."""
     clean, spec = own.cleans.get(next(iter(on.values()))), own.specs[on[min(on)]]
     rows = []
     for level, setting in {**({0: clean} if clean else {}), **on}.items():
@@ -86,9 +86,9 @@ def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]
 def mean_curves(
     own: Own, name: str, corruptions: dict[str, dict[int, str]], levels: list[int], models: list[str]
 ) -> Curves:
-    """The mean over corruptions at each severity; its standard error is that of the samples' means over corruptions.
+    """The mean over corruptions at each severity, with the standard error of the samples' means over corruptions.
 
-    A sample is in every corruption, so that these are not independent.
+    Every corruption has the same samples, so corruptions are not independent.
     """
     rows = []
     first = next(iter(corruptions.values()))[levels[0]]
@@ -106,7 +106,7 @@ def mean_curves(
 
 
 def _stderr(own: Own, settings: list[str], model: str, metric: str) -> tuple[float | None, int | None]:
-    """Of the mean over settings with the same samples, and their number; None where no scores of samples are stored."""
+    """Standard error of the mean over settings with the same samples, and their number; None without stored scores."""
     scores = [own.scores(setting, model, metric) for setting in settings]
     cells = [own.evaluations.get(setting, {}).get(model) for setting in settings]
     same = len({each.dataset_id for each in cells if each is not None}) == 1
@@ -117,7 +117,7 @@ def _stderr(own: Own, settings: list[str], model: str, metric: str) -> tuple[flo
 
 
 def _models(own: Own, settings: list[str]) -> tuple[list[str], int]:
-    """The best models by their mean, and how many others there are."""
+    """The models with the best means, and the number of the others."""
     values = pd.concat([own.values(setting)["value"] for setting in settings], axis=1).mean(axis=1)
     chosen = best(pd.DataFrame({"value": values}), MOST_MODELS, own.specs[settings[0]])
     return chosen, len(values) - len(chosen)
@@ -128,7 +128,7 @@ def _frame(rows: list[tuple[str, int, float, float, float]]) -> pd.DataFrame:
 
 
 def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
-    """Lines with bands in the colours of the models; models with one mark are told apart by dashes."""
+    """Draws lines with bands in the models' colours; dashes distinguish models with the same mark."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -173,7 +173,7 @@ def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
 
 
 def numbers(curves: Curves) -> dict[str, Any]:
-    """The numbers as plain values, in percent; None where there is no interval."""
+    """The numbers as plain values, in percent; None without an interval."""
     return {
         "name": curves.name,
         "metric": curves.metric,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.plotting.own.severity import DASHES
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name, short
+from testbed.plotting.own.source import Drawn, Found, Omission, Own, file_name, short
 from testbed.plotting.style import faint, finish
 from testbed.stored_results.checkpoint_steps import label_of
 from testbed.stored_results.checkpoints import Curve, Point, curves
@@ -15,25 +15,25 @@ from testbed.stored_results.checkpoints import Curve, Point, curves
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-# Okabe and Ito's (2008), which colour-blind readers tell apart.
+# Okabe and Ito's (2008) colours, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 BANDS = "bands: 95 % over samples"
 
 
 def figures(own: Own) -> Found:
-    """One for each training run with two checkpoints or more."""
+    """Yields a figure for each training run with at least two checkpoints."""
     by_run: dict[str, list[Curve]] = {}
     for curve in curves(own.store, settings=list(own.metrics), metric=own.metric):
         if len(of := _chosen(own, curve)) > 1:
             by_run.setdefault(curve.run, []).append(Curve(curve.run, curve.eval_setting, curve.spec, of))
     if not by_run:
-        yield Passed("training curves", "no training run was watched")
+        yield Omission("training curves", "no training run was watched")
     for run, found in by_run.items():
         yield Drawn(file_name("training", label_of(run)), partial(draw, found), numbers(found))
 
 
 def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
-    """The points of the models that are drawn, where the metric is."""
+    """The points of the selected models that have the metric."""
     if own.metrics[curve.eval_setting] != curve.spec.name:
         return ()
     models = own.values(curve.eval_setting).index
@@ -41,7 +41,7 @@ def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
 
 
 def draw(found: Sequence[Curve]) -> Figure:
-    """A line with its band for each setting of a run."""
+    """Draws a line with its band for each setting of a run."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -84,7 +84,7 @@ def draw(found: Sequence[Curve]) -> Figure:
 
 
 def numbers(found: Sequence[Curve]) -> dict[str, Any]:
-    """The numbers as plain values, in percent; None where there is no interval."""
+    """The numbers as plain values, in percent; None without an interval."""
     return {
         "run": found[0].run,
         "unit": found[0].unit,

@@ -178,7 +178,7 @@ def _evaluate(
     log: Sequence[str],
     progress: bool,
 ) -> tuple[Results, bool, bool]:
-    """Resolves the arguments and runs them; returns the results, whether all succeeded, and whether it was cut short."""
+    """Resolves the arguments and runs them; returns the results, whether all succeeded, whether it was interrupted."""
     from testbed.models.loading.normalize import SPLIT_OFF
     from testbed.runner.run import run
 

@@ -149,7 +149,7 @@ def test_the_line_of_models_that_name_imagenet_1k_alone_is_that_of_least_squares
     assert (data.fit.slope, data.fit.intercept, data.fit.r**2) == pytest.approx(least_squares(points))
     expected = scipy.stats.linregress(*(logit(100 * np.array(each)) for each in zip(*points, strict=True)))
     assert data.fit.r**2 == pytest.approx(expected.rvalue**2)
-    shown = f"linear fit to 30 models whose names say ImageNet-1k only<br>(slope {expected.slope:.3f}, r² "
+    shown = f"linear fit to 30 models with only ImageNet-1k in their names<br>(slope {expected.slope:.3f}, r² "
     assert any((trace.name or "").startswith(shown) for trace in scatter_figure(data).data)
     everyone = scatter_data(plain, ScatterSpec("val", V2, baseline="all"))
     assert everyone.fit.slope == pytest.approx(least_squares([each for each in rows.values() if each[1] > 0])[0])
