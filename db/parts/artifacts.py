@@ -1,4 +1,4 @@
-"""Prepared arrays in the store, found by what they were made from: zero-shot heads, fitted probes."""
+"""Prepared arrays in the store, keyed by the digest of their inputs: zero-shot heads, fitted probes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Artifacts(Part):
-    """Arrays that several evaluations use."""
+    """Arrays shared by several evaluations."""
 
     @retried
     def has(self, fingerprint: str) -> bool:
@@ -27,7 +27,7 @@ class Artifacts(Part):
 
     @retried
     def get(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
-        """A prepared array, found by what it was made from; None when nobody made it yet."""
+        """Returns a prepared array by the digest of its inputs; None if it is not stored."""
         with self.reading() as session:
             row = session.get(ArtifactRow, fingerprint)
             if row is None:
@@ -37,7 +37,7 @@ class Artifacts(Part):
 
     @retried
     def put(self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False) -> None:
-        """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
+        """Stores a prepared array; an existing one is kept unless ``replace`` is set."""
         payload = encoding.encode(values)
         with self.writing() as session:
             row = {

@@ -14,7 +14,7 @@ from testbed.db.rows import sample_row
 from testbed.db.tables import DatasetRow, SampleRow, now
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 
-KEPT_DATASETS = 4  # whose samples are kept in memory: cells that are scored one after the other are often of the same
+KEPT_DATASETS = 4  # data sets with samples kept in memory: consecutively scored cells often share one
 
 
 class DatasetHead(NamedTuple):
@@ -44,7 +44,7 @@ class Datasets(Part):
 
     @retried
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
-        """Stores the samples of data sets again whose list `repair` dropped; returns whether there were any.
+        """Stores the samples of data sets whose list `repair` dropped; returns whether there were any.
 
         Args:
             datasets: Fingerprint → a data set.

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class Outputs(Part):
-    """What models said, sample by sample."""
+    """The outputs of models, sample by sample."""
 
     @retried
     def append(self, chunks: Sequence[Chunk], errors: Mapping[int, Mapping[int, str]] | None = None) -> int:
-        """Stores chunks in one transaction; a chunk that is there already is left as it is.
+        """Stores chunks in one transaction; existing chunks are kept.
 
         Args:
-            chunks: Outputs of any evaluations.
-            errors: Evaluation id → position → why that sample could not be read.
+            chunks: Outputs of one or several evaluations.
+            errors: Evaluation id → position → the reason why that sample could not be read.
 
         Returns:
             The number of bytes of the outputs.
         """
-        # In one order, as every writer has it: else two runs of the same cells could wait for each other.
+        # All writers use the same order: otherwise two runs of the same cells could wait for each other.
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
         encoded = [encoding.encode(chunk.values) for chunk in chunks]
         uris = self._written(chunks, encoded)
@@ -54,9 +54,9 @@ class Outputs(Part):
         return sum(row["size_bytes"] for row in rows)
 
     def _written(self, chunks: Sequence[Chunk], encoded: Sequence[encoding.Payload]) -> Sequence[str | None]:
-        """The URIs of payloads after they are written, if the store keeps them outside; else computes their checksums.
+        """Writes payloads and returns their URIs, if the store keeps them outside; else computes their checksums.
 
-        Several at once, since checksums let go of the interpreter, and what is far away answers late.
+        Works in threads, since checksums release the GIL and remote storage is slow.
         """
         external = self.database.external
         if external is None:
@@ -78,16 +78,16 @@ class Outputs(Part):
 
     @retried
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
-        """For each evaluation the ranges of samples that are done with, merged and in order.
+        """Finds the finished ranges of samples of each evaluation, merged and in order.
 
-        Those are the samples whose outputs (of one kind; None means any) are stored, and those that are recorded as
+        A sample is finished if its outputs (of one kind; None means any) are stored, or if it is recorded as
         unreadable.
         """
         return stored_ranges(self.database, evaluation_ids, kind)
 
     @retried
     def kinds(self, evaluation_id: int) -> dict[str, str]:
-        """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
+        """The kinds of outputs of an evaluation (or of its source, if derived), and their dtypes."""
         with self.reading() as session:
             root = evaluation_row(session, evaluation_id).derived_from_id or evaluation_id
             rows = session.execute(
@@ -99,17 +99,17 @@ class Outputs(Part):
 
     @retried
     def read(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
-        """All outputs of one kind, in the order of the evaluation's samples.
+        """Reads all outputs of one kind, in the order of the evaluation's samples.
 
-        Those of a derived evaluation are the rows of its source that it is about.
+        For a derived evaluation, these are rows of its source's outputs.
 
         Args:
             evaluation_id: The evaluation.
-            kind: Such as ``"logits"``.
-            verify: Whether to compare checksums.
+            kind: The kind of outputs, such as ``"logits"``.
+            verify: Whether to verify checksums.
 
         Returns:
-            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32); of text, objects.
+            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32); for text, objects.
 
         Raises:
             StoreError: If outputs are missing.
@@ -130,15 +130,15 @@ class Outputs(Part):
 
     @retried
     def read_rows(self, evaluation_id: int, kind: str, positions: Sequence[int]) -> list[Any]:
-        """The outputs of some samples of an evaluation, which need not be complete.
+        """Reads the outputs of some samples of an evaluation, which need not be complete.
 
         Args:
             evaluation_id: The evaluation.
-            kind: Such as ``"logits"``.
-            positions: Of the samples, in the evaluation's own data set.
+            kind: The kind of outputs, such as ``"logits"``.
+            positions: Positions of the samples in the evaluation's own data set.
 
         Returns:
-            For each position an array (or a text, for kinds of text); None where there is no output.
+            For each position an array (or a text, for kinds of text); None without an output.
 
         Raises:
             CorruptOutputError: If they differ from their checksum.
@@ -169,7 +169,7 @@ class Outputs(Part):
         if session.get_bind().dialect.name == "postgresql":
             # psycopg's text format would send every byte as two hexadecimal digits: four times slower.
             driver: Any = session.connection().connection.driver_connection
-            # One row at a time: the server need not have made all of them before the first one is sent.
+            # Streams rows, so that the server does not have to produce all of them before sending the first one.
             with driver.cursor(name="chunks", binary=True) as cursor:
                 cursor.itersize = 1
                 cursor.execute(
@@ -194,12 +194,12 @@ class Outputs(Part):
             sa.select(*columns)
             .where(OutputChunkRow.evaluation_id == evaluation_id, OutputChunkRow.kind == kind)
             .order_by(OutputChunkRow.start)
-            .execution_options(yield_per=1)  # the memory of one is used for the next
+            .execution_options(yield_per=1)  # reuses the memory of the previous row
         )
 
     @retried
     def errors(self, evaluation_id: int) -> dict[int, str]:
-        """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
+        """Position → error of unreadable samples (those of the source, if the evaluation is derived)."""
         with self.reading() as session:
             row = evaluation_row(session, evaluation_id)
             root = row.derived_from_id or evaluation_id
@@ -220,9 +220,9 @@ class Outputs(Part):
 
     @retried
     def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
-        """How many samples could not be read, for those of these evaluations that have such samples.
+        """Counts unreadable samples, for those of these evaluations that have any.
 
-        Those of a derived one are among the samples of its source.
+        For a derived evaluation, they are among the samples of its source.
         """
         roots: dict[int, int] = {}
         with_errors: set[int] = set()
@@ -238,18 +238,17 @@ class Outputs(Part):
 
     @retried
     def find(self, dataset: DatasetInfo, evaluation_ids: Sequence[int], kind: str) -> dict[int, tuple[int, int]]:
-        """Where the outputs of samples are stored.
+        """Finds where the outputs of samples are stored.
 
-        The same sample has the same name and the same content, or the same content where that is its name.
+        Two samples are the same if they have the same name and content, or the same content if that is the name.
 
         Args:
             dataset: The samples.
-            evaluation_ids: Evaluations whose outputs are decided by the same things; the first one that
-                has a sample counts.
-            kind: Such as ``"logits"``.
+            evaluation_ids: Evaluations whose outputs are determined alike; the first one that has a sample is used.
+            kind: The kind of outputs, such as ``"logits"``.
 
         Returns:
-            For each sample that has outputs: its position → the evaluation, and the position there.
+            Position of each sample with outputs → the evaluation, and the position there.
         """
         wanted: dict[tuple[str, str], list[int]] = {}
         for position, sample in enumerate(dataset.samples):
@@ -266,16 +265,16 @@ class Outputs(Part):
     def read_values(
         self, dataset_id: int, evaluation_ids: Iterable[int], kind: str
     ) -> tuple[np.ndarray[Any, Any], dict[int, str]]:
-        """The outputs of the samples of a data set, from the first of some evaluations that has them all.
+        """Reads the outputs of a data set's samples from the first evaluation that has them all.
 
         Args:
             dataset_id: The data set.
-            evaluation_ids: Evaluations whose outputs are determined by the same things, possibly of more samples and
-                in a different order.
-            kind: Such as ``"image_embeddings"``.
+            evaluation_ids: Evaluations whose outputs are determined alike, possibly of more samples and in a
+                different order.
+            kind: The kind of outputs, such as ``"image_embeddings"``.
 
         Returns:
-            Array [n, …], rows of unreadable samples NaN; and position → why that sample could not be read.
+            Array [n, …], rows of unreadable samples NaN; and position → the reason why that sample could not be read.
 
         Raises:
             LackingEmbeddingsError: If none has all of them.
@@ -290,7 +289,7 @@ class Outputs(Part):
             except CorruptOutputError:
                 raise
             except StoreError:
-                continue  # it lacks some of the samples
+                continue  # some samples are missing there
             errors = self.errors(evaluation_id)
             own = {position: errors[there] for position, there in enumerate(places) if there in errors}
             return (values if places == list(range(len(values))) else values[places]), own
@@ -301,12 +300,12 @@ class Outputs(Part):
 
     @retried
     def keep_once(self, evaluation_id: int, others: Iterable[int]) -> None:
-        """Drops the outputs of evaluations that a larger one has, too: from now on they are derived from that one.
+        """Drops the outputs of evaluations that a larger one also has, and derives them from that one.
 
-        Those whose outputs are decided by other things, or that have samples of their own or unreadable ones, stay.
+        Keeps evaluations whose outputs are determined differently, or that have additional or unreadable samples.
 
         Args:
-            evaluation_id: The larger one; complete.
+            evaluation_id: The larger evaluation, which is complete.
             others: Complete evaluations.
         """
         gone: list[File] = []
@@ -332,7 +331,7 @@ class Outputs(Part):
         delete_files(gone)
 
     def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:
-        """The positions, names and contents of the samples of an evaluation that have outputs."""
+        """The positions, names and contents of an evaluation's samples that have outputs."""
         with self.reading() as session:
             row = evaluation_row(session, evaluation_id)
             chunk = OutputChunkRow
@@ -375,9 +374,9 @@ def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
 
 
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
-    """For every sample of a data set, in order, the position of the same sample in another data set.
+    """Finds the position of each sample of a data set, in order, in another data set.
 
-    The same sample has the same name and the same content, or the same content where that is its name.
+    Two samples are the same if they have the same name and content, or the same content if that is the name.
 
     Raises:
         StoreError: If one is missing there.
@@ -390,19 +389,19 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
     if len(positions) != len(found):
         raise StoreError(
             f"{len(found) - len(positions)} samples of data set {dataset_id} are not among those of data set"
-            f" {source_id}, from whose outputs it was to be derived"
+            f" {source_id}, whose outputs it should be derived from"
         )
     return positions
 
 
 def matching_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int | None]:
-    """For every sample of a data set, in order, where the same sample is in another; None where it is missing there."""
+    """Finds the position of each sample of a data set, in order, in another one; None if it is missing there."""
     columns = (SampleRow.position, SampleRow.digest, SampleRow.sample_id)
     own, there = (
         session.execute(sa.select(*columns).where(SampleRow.dataset_id == each).order_by(SampleRow.position)).all()
         for each in (dataset_id, source_id)
     )
-    # Matched here: a database that has not counted its rows yet may compare each with each.
+    # Matched in Python: a database without up-to-date statistics may compare every pair of rows.
     places: dict[tuple[str, str], int] = {}
     for position, digest, name in there:
         places.setdefault((digest, name), position)

@@ -1,4 +1,4 @@
-"""Checks of arrays: their bytes, their shapes, and whether there is one for every sample."""
+"""Checks of arrays: their bytes, shapes and completeness."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleE
 from testbed.db.upkeep.damage import Change, Fault, Known
 from testbed.errors import CorruptOutputError, StoreDamagedError, UnreadOutputError
 
-UNKNOWN = "nothing is known of these outputs until the place answers"
+UNKNOWN = "these outputs cannot be checked until their storage answers"
 CHANGED = "the stored bytes differ from their checksum"
 
 
 def check_chunks(known: Known) -> Iterator[Fault]:
-    """Outputs are whole, and each kind of them is there for every sample that could be read."""
+    """Checks that outputs are undamaged, and that each kind covers every readable sample."""
     rows = sorted(
         (row for row in known.read(OutputChunkRow) if {"evaluation_id", "kind", "start"} <= row.keys()),
         key=lambda row: (row["evaluation_id"], row["kind"], row["start"]),
@@ -56,11 +56,11 @@ def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
             return
         try:
             data = encoding.read(place)
-        except UnreadOutputError as error:  # the disk or the bucket may be back tomorrow
+        except UnreadOutputError as error:  # the disk or the bucket may return
             text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
             if is_silence(error, place):
                 known.silent[place.base] = 0
-                yield Fault(text, lasts=f"{UNKNOWN}; the other files there are not tried")
+                yield Fault(text, lasts=f"{UNKNOWN}; the other files there are skipped")
             else:
                 yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
             return
@@ -75,7 +75,7 @@ def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _check_row(known: Known, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault]:
-    """The chunks of one kind have one shape and one type, and do not overlap."""
+    """Checks that the chunks of one kind have one shape and type, and do not overlap."""
     first, end = chunks[0], 0
     for each in chunks:
         if "count" not in each:
@@ -106,7 +106,7 @@ def _check_coverage(known: Known, kinds: dict[int, dict[str, Any]]) -> Iterator[
 
 
 def check_scores(known: Known) -> Iterator[Fault]:
-    """Scores are whole, with one value for each sample."""
+    """Checks that scores are undamaged, with one value for each sample."""
     for row in list(known.read(ScoreRow)):
         owner = row.get("evaluation_id")
         if not row.keys() >= {"evaluation_id", "scorer", "name", "count", "dtype", "checksum"}:
@@ -124,7 +124,7 @@ def check_scores(known: Known) -> Iterator[Fault]:
 
 
 def check_artifacts(known: Known) -> Iterator[Fault]:
-    """Heads and probes are whole."""
+    """Checks that heads and probes are undamaged."""
     for row in list(known.read(ArtifactRow)):
         if row.keys() >= {"fingerprint", "dtype", "shape", "checksum"}:
             key = {"fingerprint": row["fingerprint"]}
@@ -135,7 +135,7 @@ def check_artifacts(known: Known) -> Iterator[Fault]:
 
 
 def _about(spec: Any) -> str:
-    """What an artifact says of its model and its setting."""
+    """Describes the model and the setting of an artifact."""
     fields = spec if isinstance(spec, dict) else {}
     names = [name for name in ("model", "eval_setting", "setting") if isinstance(fields.get(name), str)]
     told = [f"{name} {fields[name]}" for name in names]
@@ -143,7 +143,7 @@ def _about(spec: Any) -> str:
 
 
 def check_item_values(known: Known) -> Iterator[Fault]:
-    """Embeddings and answers are whole."""
+    """Checks that embeddings and answers are undamaged."""
     for row in list(known.read(ItemValueRow)):
         if row.keys() >= {"node", "digest", "dtype", "shape", "checksum"}:
             key = {name: row[name] for name in ("node", "digest")}
@@ -157,7 +157,7 @@ def check_item_values(known: Known) -> Iterator[Fault]:
 
 
 def _payload(known: Known, table: Any, key: dict[str, Any]) -> bytes | str:
-    """The bytes of a row; a text where there are none, or the database calls them corrupt."""
+    """The bytes of a row; a text if there are none, or if the database reports them as corrupt."""
     columns = table.__table__.columns
     wanted = sa.select(columns.payload).where(*(columns[name] == key[name] for name in key))
     try:
@@ -172,7 +172,7 @@ def _as_list(shape: Any) -> list[Any]:
 
 
 def _wrong(data: bytes | memoryview | str, checksum: str, dtype: str, shape: Sequence[Any]) -> str | None:
-    """What is wrong with an encoded array; None if nothing is."""
+    """Describes the fault of an encoded array; None without a fault."""
     if isinstance(data, str):
         return data
     try:
@@ -180,16 +180,16 @@ def _wrong(data: bytes | memoryview | str, checksum: str, dtype: str, shape: Seq
     except CorruptOutputError:
         return CHANGED
     if not all(isinstance(each, int) and each >= 0 for each in shape):
-        return f"the shape {list(shape)} is none"
+        return f"the shape {list(shape)} is invalid"
     if dtype == encoding.JSON:
         try:
             values = json.loads(bytes(data))
         except (ValueError, RecursionError):
-            return "the stored bytes are no JSON"
+            return "the stored bytes are not JSON"
         return None if isinstance(values, list) and len(values) == shape[0] else f"{shape[0]} values were expected"
     try:
         width = encoding.width(dtype)
     except TypeError:
-        return f"{dtype!r} is no type of numbers"
+        return f"{dtype!r} is not a numeric type"
     expected = math.prod(shape) * width
     return None if len(data) == expected else f"{len(data)} bytes are stored; {list(shape)} of {dtype} take {expected}"

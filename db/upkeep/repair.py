@@ -1,4 +1,4 @@
-"""Repairing: damaged values go, and what depends on them is marked so that a run completes it."""
+"""Repair: deletes damaged values, and marks dependent evaluations so that a run completes them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from testbed.db.upkeep.damage import Change, Fault
 from testbed.db.upkeep.soundness import Soundness
 from testbed.entities import Evaluation
 
-REASON = "testbed store repair dropped what was damaged; a run completes it"
+REASON = "testbed store repair dropped damaged parts; a run completes it"
 UNTRUSTED = "testbed store repair removed it, because its row in the table of evaluations was damaged"
 _ROUNDS = 4
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What `Maintenance.repair` did.
+    """The outcome of `Maintenance.repair`.
 
     Attributes:
-        done: The faults about which something was done.
-        left: The others.
+        done: Faults that were fixed.
+        left: Other faults.
         again: The evaluations without scores and metrics that a run completes from what is stored.
-        hidden: The evaluations that are hidden.
+        hidden: Evaluations that were hidden.
     """
 
     done: Sequence[Fault]
@@ -40,7 +40,7 @@ class Repaired:
 
 
 class Maintenance(Soundness):
-    """What can be done about damage."""
+    """Repairs damage."""
 
     def repair(
         self,
@@ -49,20 +49,20 @@ class Maintenance(Soundness):
     ) -> Repaired:
         """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
 
-        Nothing that is whole is deleted but scores and metrics that are computed from what was damaged. What is deleted
-        was found damaged twice, one look after the other.
+        Undamaged data are kept, except scores and metrics that are computed from damaged outputs. Data are deleted
+        only if they were found damaged in two consecutive checks.
 
         Args:
-            look: What finds the faults; `faults` by default.
-            tell: Called with each fault as soon as something was done about it.
+            look: Function that finds faults; `faults` by default.
+            tell: Called with each fault as soon as it was fixed.
 
         Raises:
-            StoreError: If the database does not answer or refuses a statement. What was told before is done; nothing
-                else is.
+            StoreError: If the database does not answer or refuses a statement. Faults reported before are fixed; others
+                are unchanged.
         """
         done: list[Fault] = []
         once: set[str] = set()
-        for _ in range(2 * _ROUNDS):  # some faults show only when others are gone
+        for _ in range(2 * _ROUNDS):  # some faults appear only when others are fixed
             found = list((look or self.faults)())
             curable = [each for each in found if each.is_curable]
             twice = [each for each in curable if each.cure in once]
@@ -83,7 +83,7 @@ class Maintenance(Soundness):
 
     @retried
     def _cure(self, done: Sequence[Fault]) -> None:
-        """All that is to be done about some faults, in one transaction."""
+        """Applies all changes for some faults in one transaction."""
         hide = set(chain.from_iterable(each.hide for each in done))
         again = set(chain.from_iterable(each.again for each in done))
         with self.writing() as session:
@@ -119,14 +119,14 @@ class Maintenance(Soundness):
 
     @retried
     def reindex(self) -> None:
-        """Builds all indices of a SQLite file again, from the tables."""
+        """Rebuilds all indices of a SQLite file from the tables."""
         if self.database.url.get_backend_name() == "sqlite":
             with self.writing() as session:
                 session.execute(sa.text("REINDEX"))
 
 
 def _key(change: Change) -> tuple[int, str]:
-    """Puts new parents first, then other changes; equal for equal changes."""
+    """Sort key that puts new parents first, then other changes; equal for equal changes."""
     order = 0 if not change.key else 1 if change.values is not None else 2
     return order, repr((change.table.__tablename__, sorted(change.key.items()), sorted((change.values or {}).items())))
 

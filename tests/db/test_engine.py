@@ -862,7 +862,7 @@ def test_a_number_that_no_row_can_have_is_an_error_that_says_so(store_url: str, 
         ("row_factory=s3cret", "'row_factory', which libpq does not know"),
         ("autocommit=s3cret", "'autocommit', which libpq does not know"),
         ("prepare_threshold=s3cret", "'prepare_threshold', which libpq does not know"),
-        ("port=s3cret", "the port in the database URL is no number"),
+        ("port=s3cret", "the port in the database URL is not a number"),
         ("connect_timeout=1&tokn=s3cret", "'tokn', which libpq does not know"),
     ],
 )
