@@ -1,4 +1,4 @@
-"""Agreement of models: for each pair, and the number of models that get each sample right."""
+"""Agreement of models, by pair, and the number of models that get each sample right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from testbed.stored_results.slices import GROUP, labels_by
 
 
 class Pair(NamedTuple):
-    """Two models: how far their errors agree, and the share of samples with the same predicted class."""
+    """Two models: the agreement of their errors, and the share of samples with the same predicted class."""
 
     first: str
     second: str
@@ -43,14 +43,14 @@ class With(NamedTuple):
 
 
 class Agreements(NamedTuple):
-    """Models on the samples that all of them have.
+    """Agreement of models on their common samples.
 
     Attributes:
         n: The number of samples.
-        clusters: The number of groups of samples that intervals are about; None if each sample is one.
+        clusters: The number of groups of samples for intervals; None if samples are independent.
         right: Each model and its share of correct samples.
         pairs: Every pair.
-        counts: How many samples exactly k models get right, for k = 0 … models.
+        counts: The number of samples that exactly k models get right, for k = 0 … models.
     """
 
     n: int
@@ -68,7 +68,7 @@ def agreements(
     Args:
         store: The results store.
         setting: The setting.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1, such as ``top1``.
         tell: Called with notes on what was left out.
 
@@ -114,10 +114,10 @@ def agreement_with(
     Args:
         store: The results store.
         setting: The setting.
-        others: Names or patterns of the others; each of them is compared with the rest of them, too.
-        models: Names or patterns; none means all.
+        others: Names or patterns of the others; each is also compared with the rest of them.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1, such as ``top1``.
-        by: Within which groups of samples errors are compared, as ``testbed groups --by`` names them; None: within all.
+        by: Groups of samples within which errors are compared, as for ``testbed groups --by``; None: all samples.
         tell: Called with notes on what was left out.
 
     Returns:
@@ -146,6 +146,8 @@ def agreement_with(
         for place, (model, mean) in enumerate(zip(table.models, means, strict=True))
     ]
     if all(row.mean.consistency is None for row in rows):
-        raise StoreError(f"no errors on {setting} can be compared: chance agrees always, or there is one model only")
+        raise StoreError(
+            f"no errors on {setting} can be compared: expected agreement is always 1, or there is only one model"
+        )
     rows.sort(key=lambda row: -2.0 if row.mean.consistency is None else row.mean.consistency, reverse=True)
     return len(right), rows

@@ -1,4 +1,4 @@
-"""What models are worth if they may leave out the samples that they are least sure of, from their stored logits."""
+"""Accuracy of models that may abstain on their least confident samples, from stored logits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from testbed.stored_results.side_by_side import Samples, Tell, evaluation_of, ma
 
 Array = np.ndarray[Any, Any]
 
-CORRECT = "top1"  # the score of each sample that says whether the answer is right
+CORRECT = "top1"  # the per-sample score for correctness
 PROBABILITY = "probability"
-# How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
+# Confidence measures: option of `testbed selective` → measure of `testbed.metrics.sureness`.
 MEASURED = {
     PROBABILITY: LOG_PROBABILITY,
     "margin": MARGIN,
@@ -38,9 +38,9 @@ class Selective:
 
     Attributes:
         n: The number of samples.
-        unread: How many of them could not be read: they are wrong, and never answered.
+        unread: The number of unreadable samples, which count as wrong and are never answered.
         error: The share of wrong answers if all samples are answered.
-        clusters: The number of groups of samples that are drawn as wholes; None if each sample is one.
+        clusters: The number of groups that are resampled as a whole; None if samples are independent.
     """
 
     model: str
@@ -64,20 +64,20 @@ def selective_predictions(
     tell: Tell = lambda note: None,
     find: Callable[[Store, str, str], Evaluation] = evaluation_of,
 ) -> list[Selective]:
-    """Each model on each setting, settings in the given order and models by their area, the smallest first.
+    """Evaluates each model on each setting; settings in the given order, models by area, the smallest first.
 
     Args:
         store: The results store.
         models: Their names.
         settings: Names or patterns.
-        risk: The share of wrong answers that is accepted, in (0, 1).
-        by: How sure a model is: one of `MEASURED`.
-        delta: How often a guarantee may be wrong.
+        risk: The accepted share of wrong answers, in (0, 1).
+        by: The confidence measure, one of `MEASURED`.
+        delta: The probability that a guarantee is wrong.
         tell: Called with notes on what was left out.
-        find: From a model and a setting to the evaluation; by default the reported one.
+        find: Function from a model and a setting to the evaluation; by default the reported one.
 
     Raises:
-        StoreError: If a model has no logits on a setting, or no score that says what is right.
+        StoreError: If a model has no logits on a setting, or no score for correctness.
     """
     samples = Samples(store)
     found = []
@@ -89,7 +89,8 @@ def selective_predictions(
         for row in rows:
             if row.unread:
                 tell(
-                    f"{row.unread:,} of {row.n:,} samples of {setting} have no logits of {row.model}: wrong, and never"
+                    f"{row.unread:,} of {row.n:,} samples of {setting} have no logits of {row.model}: they count as"
+                    " wrong, and are never"
                     " answered"
                 )
     return found
@@ -99,8 +100,9 @@ def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: flo
     _, logits = viewed(store, evaluation)
     if not len(logits) or logits.shape[1] < 2:
         raise StoreError(
-            f"{evaluation.model} on {evaluation.eval_setting} has logits of the shape {list(logits.shape)}; how sure a"
-            " model is takes samples, and two classes or more"
+            f"{evaluation.model} on {evaluation.eval_setting} has logits of the shape {list(logits.shape)};"
+            " confidence"
+            " requires samples and at least two classes"
         )
     wrong = 1 - np.nan_to_num(scores_of(store, evaluation, CORRECT))
     if not np.isin(wrong, (0, 1)).all():

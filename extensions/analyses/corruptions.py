@@ -1,4 +1,4 @@
-"""Mean corruption error of stored results: against AlexNet's published errors, or against any stored model."""
+"""Mean corruption error of stored results, relative to AlexNet's published errors or to any stored model."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class CorruptionErrors:
 
     Attributes:
         model: The model.
-        clean: Its error without corruption; None if that is not stored.
-        errors: Corruption → CE, for those whose cells are all stored.
+        clean: Its error without corruption; None if not stored.
+        errors: Corruption → CE, if all its cells are stored.
         mce: The mean of CE; None if a cell is missing.
-        low: Lower end of its 95 % interval; None where images are not stored, or not the same under all corruptions.
+        low: Lower end of its 95 % interval; None if images are not stored, or differ between corruptions.
         high: Its upper end.
         relative: Relative mCE; None if a cell is missing.
-        relative_low: Lower end of its 95 % interval; None as for mCE, or where the clean images are others.
+        relative_low: Lower end of its 95 % interval; None as for mCE, or if the clean images differ.
         relative_high: Its upper end.
         missing: The settings without a result.
     """
@@ -65,7 +65,7 @@ class CorruptionErrors:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The settings: corruption → the setting of each severity, and the one without corruption."""
+    """The settings: corruption → the setting of each severity, and the clean one."""
 
     corrupted: dict[str, list[str]]
     clean: str
@@ -79,19 +79,19 @@ def corruption_errors(
     baseline: str | None = None,
     tell: Tell = lambda note: None,
 ) -> list[CorruptionErrors]:
-    """The corruption errors of models, the least mCE first.
+    """Computes the corruption errors of models, the smallest mCE first.
 
     Args:
         store: The results store.
-        models: Names or patterns; none means all with a result on one of the settings.
+        models: Names or patterns; empty means all with a result on one of the settings.
         on: Settings or patterns, FAMILY.CORRUPTION.SEVERITY of one family.
         clean: The setting without corruption.
-        baseline: The model whose errors divide; None for AlexNet's published ones, which are for ImageNet-C.
+        baseline: The model to normalize errors by; None for AlexNet's published errors, which are for ImageNet-C.
         tell: Called with notes on what was left out.
 
     Raises:
-        DataError: If the settings are no corruptions of one family, or AlexNet's errors are not for them.
-        StoreError: If the baseline lacks results, or makes no errors.
+        DataError: If the settings are not corruptions of one family, or AlexNet's errors do not apply to them.
+        StoreError: If the baseline has missing results, or makes no errors.
     """
     cells = _cells(matching_settings(store, on, imported=True), clean, baseline, tell)
     every = [each for settings in cells.corrupted.values() for each in settings]
@@ -107,7 +107,7 @@ def corruption_errors(
         if row.missing:
             first = " ".join(row.missing[:3]) + (" …" if len(row.missing) > 3 else "")
             lacking = f"{len(row.missing):,} of {len(every) + 1:,} cells"
-            tell(f"{row.model} lacks {lacking}; run: testbed run '{row.model}' --on {first}")
+            tell(f"{row.model} has no result on {lacking}; run: testbed run '{row.model}' --on {first}")
     return sorted(rows, key=lambda row: (row.mce is None, row.mce, row.model))
 
 
@@ -116,19 +116,17 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
     strange = [setting for setting, match in found.items() if match is None]
     if strange or not found:
         raise DataError(
-            f"{strange[0] if strange else clean} is no corruption: expected FAMILY.CORRUPTION.SEVERITY with a severity"
-            " from 1 to 5, such as imagenet-c.fog.3_on-disk"
+            f"{strange[0] if strange else clean} is not a corruption: expected FAMILY.CORRUPTION.SEVERITY with a"
+            " severity from 1 to 5, such as imagenet-c.fog.3_on-disk"
         )
     matches = [each for each in found.values() if each is not None]
     families = sorted({(each["family"], each["form"]) for each in matches})
     if len(families) > 1:
         (one, form), (other, another) = families[:2]
-        raise DataError(f"corruptions of one family are expected: {one}.*{form} or {other}.*{another}")
+        raise DataError(f"expected corruptions of one family; got {one}.*{form} or {other}.*{another}")
     (family, form) = families[0]
     if baseline is None and family != "imagenet-c":
-        raise DataError(
-            f"AlexNet's published errors are for imagenet-c, not for {family}; --baseline MODEL takes others"
-        )
+        raise DataError(f"AlexNet's published errors are for imagenet-c, not for {family}; use --baseline MODEL")
     there = list(dict.fromkeys(each["corruption"] for each in matches))
     if family == "imagenet-c":  # mCE is defined on these
         left_out = [each for each in there if each not in ALEXNET]
@@ -141,7 +139,7 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
 
 
 def _results(store: Store, settings: Sequence[str]) -> dict[str, dict[str, Result]]:
-    """Model → setting → its result; one that was run here comes before an imported one."""
+    """Model → setting → its result; measured results take precedence over imported ones."""
     found: dict[str, dict[str, Result]] = {}
     for each in store.results.find(None, settings, [METRIC], [OVERALL]):
         if each.value is not None:
@@ -159,7 +157,7 @@ def _error(of: Mapping[str, Result], setting: str) -> float:
 
 @dataclass(frozen=True)
 class _Baseline:
-    """The mean error of each corruption, the clean error, and the results if they are of a stored model."""
+    """The mean error of each corruption, the clean error, and the results of a stored baseline."""
 
     errors: Mapping[str, float]
     clean: float
@@ -173,8 +171,8 @@ class _Baseline:
         lacking = [each for each in every if each not in results]
         if lacking:
             raise StoreError(
-                f"the baseline {name} lacks {len(lacking):,} of {len(every):,} cells, the first is {lacking[0]}; run:"
-                f" testbed run '{name}' --on {lacking[0]}"
+                f"the baseline {name} has no results for {len(lacking):,} of {len(every):,} cells, such as"
+                f" {lacking[0]}; run: testbed run '{name}' --on {lacking[0]}"
             )
         errors = {
             corruption: float(np.mean([_error(results, each) for each in settings]))
@@ -182,15 +180,13 @@ class _Baseline:
         }
         perfect = [corruption for corruption, error in errors.items() if error <= 0]
         if perfect:
-            raise StoreError(
-                f"the baseline {name} makes no errors under {perfect[0]}, so that nothing can be divided by it"
-            )
+            raise StoreError(f"the baseline {name} makes no errors under {perfect[0]}, so errors cannot be normalized")
         return cls(errors, _error(results, cells.clean), results)
 
 
 @dataclass(frozen=True)
 class _PerImage:
-    """The errors of each image, the same images in all cells.
+    """The errors of each image, with the same images in all cells.
 
     Attributes:
         dataset: A data set of the images.
@@ -204,7 +200,7 @@ class _PerImage:
 
 
 class _Images:
-    """The errors of each image, where all cells of a model are of the same images."""
+    """Computes the errors of each image, if all cells of a model have the same images."""
 
     def __init__(self, store: Store, cells: _Cells, against: _Baseline) -> None:
         self._store, self._cells, self._against = store, cells, against
@@ -212,7 +208,7 @@ class _Images:
         self._base = None if against.results is None else self._errors(against.results)
 
     def intervals(self, of: Mapping[str, Result]) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-        """The intervals of mCE and of relative mCE; None where it is not known which images are wrong."""
+        """The intervals of mCE and of relative mCE; None without scores of images."""
         own, base = self._errors(of), self._base
         if own is None:
             return None, None
@@ -233,7 +229,7 @@ class _Images:
         return mce, mean_ratio_interval(lost, [each - below_clean for each in below], clusters)
 
     def _errors(self, of: Mapping[str, Result]) -> _PerImage | None:
-        """The errors of each image; None where not all corruptions have the same images, in the same order."""
+        """The errors of each image; None unless all corruptions have the same images in the same order."""
         parts: list[tuple[int, Array]] = []
         for settings in self._cells.corrupted.values():
             part = self._mean_error([of[each] for each in settings])
@@ -247,7 +243,7 @@ class _Images:
         return _PerImage(dataset, [errors for _, errors in parts], None if clean is None else clean[1])
 
     def _mean_error(self, used: Sequence[Result]) -> tuple[int, Array] | None:
-        """A data set, and the mean error of each of its images; None where the results are not of the same images."""
+        """A data set, and the mean error of each of its images; None if the results have different images."""
         if any(each.origin in ELSEWHERE for each in used):
             return None
         cells = [self._store.evaluations.get(each.evaluation_id) for each in used]

@@ -22,7 +22,7 @@ def compare(
     eval_settings: Words = None,
     score: str | None = None,
 ) -> pd.DataFrame:
-    """Every two models on every setting, sample by sample, as ``testbed compare`` does.
+    """Compares every pair of models on every setting, sample by sample, like ``testbed compare``.
 
     Columns: ``eval_setting``, ``model`` and ``other``, ``score``, ``n``, ``value`` and ``other_value``,
     ``difference`` with its 95 % interval ``low`` to ``high`` (paired bootstrap), ``p`` (McNemar's exact test; for
@@ -47,7 +47,7 @@ def rank(
     score: str | None = None,
     better: Better | None = None,
 ) -> pd.DataFrame:
-    """Models from the best to the worst, as ``testbed rank`` has them: by their mean over several settings.
+    """Ranks models by their mean over the settings, like ``testbed rank``.
 
     Columns: ``rank`` with its 95 % interval ``rank_low`` to ``rank_high``, ``model``, ``score``, ``value`` with its
     interval ``low`` to ``high`` (paired bootstrap), ``mean_rank`` over the settings, and ``tied_with``: the models
@@ -57,7 +57,7 @@ def rank(
         eval_settings: Names or patterns; None means all of these results.
         models: Names or patterns; None means all of these results.
         score: The score of each sample; None: the main one of the settings.
-        better: Whether ``"higher"`` or ``"lower"`` scores are better; None: what the score declares.
+        better: Whether ``"higher"`` or ``"lower"`` scores are better; None: the score's declaration.
 
     Raises:
         StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
@@ -74,9 +74,9 @@ def selective(
     by: str = "probability",
     delta: float = 0.05,
 ) -> pd.DataFrame:
-    """Accuracy when models may abstain, as ``testbed selective`` has it: a row for each cell.
+    """Evaluates models that may abstain, like ``testbed selective``; returns a row for each cell.
 
-    Columns: ``eval_setting``, ``model``, ``n``, ``clusters`` (groups that are drawn as wholes, else missing),
+    Columns: ``eval_setting``, ``model``, ``n``, ``clusters`` (groups that are resampled as a whole, else missing),
     ``unread``, ``error`` (the risk if all samples are answered), ``aurc`` with its 95 % interval ``aurc_low`` to
     ``aurc_high``, ``excess``, ``coverage`` at the accepted risk with ``coverage_low`` to ``coverage_high``,
     and the ``guaranteed`` coverage, of answers from the confidence ``threshold`` on (0 and missing if nothing is
@@ -85,13 +85,13 @@ def selective(
     Args:
         eval_settings: Names or patterns; None means all of these results.
         models: Names or patterns; None means all of these results.
-        risk: The wrong answers that are accepted, in percent of those given.
-        by: How sure a model is: ``"probability"``, ``"margin"``, ``"entropy"`` or ``"logit"``.
-        delta: How often the guarantee may be wrong.
+        risk: The accepted percentage of wrong answers among those given.
+        by: The confidence measure: ``"probability"``, ``"margin"``, ``"entropy"`` or ``"logit"``.
+        delta: The probability that the guarantee is wrong.
 
     Raises:
         StoreError: If a model has no logits on a setting.
-        DataError: If an argument has no possible value.
+        DataError: If an argument is invalid.
 
     Examples:
         >>> frame = testbed.results("testbed.db").selective("val", risk=10)
@@ -103,9 +103,9 @@ def selective(
 
     from testbed.extensions.analyses.answered import MEASURED, selective_predictions
 
-    require(0 < risk < 100, f"risk is a percentage between 0 and 100; got {risk:g}")
-    require(0 < delta < 1, f"delta is a probability between 0 and 1; got {delta:g}")
-    require(by in MEASURED, f"by is one of {', '.join(MEASURED)}; got {by!r}")
+    require(0 < risk < 100, f"risk must be a percentage between 0 and 100; got {risk:g}")
+    require(0 < delta < 1, f"delta must be a probability between 0 and 1; got {delta:g}")
+    require(by in MEASURED, f"by must be one of {', '.join(MEASURED)}; got {by!r}")
     notes: list[str] = []
     with Store.open(results.db) as store:
         chosen, on = results.chosen(models, eval_settings)
@@ -130,7 +130,7 @@ def _comparisons(
     from testbed.stored_results.paired import compare_pairs
 
     if len(models) < 2:
-        raise StoreError(f"two models or more are compared; got {', '.join(models) or 'none'}")
+        raise StoreError(f"expected at least two models; got {', '.join(models) or 'none'}")
     found = compare_pairs(store, models, settings, score, find)
     rows = []
     for each in found.rows:

@@ -1,4 +1,4 @@
-"""Why two evaluations differ: their definitions, the files and versions they were computed from, and their outputs."""
+"""Differences of two evaluations: definitions, files and versions they were computed from, and outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Change:
 
     Attributes:
         where: The path, such as ``model / spec / transform``.
-        before: The value in A; None if A lacks this part.
+        before: The value in A; None if A does not have this part.
         after: The value in B.
         lines: For source code, a unified diff of the lines that differ.
     """
@@ -41,15 +41,15 @@ class Change:
 
 @dataclass
 class Why:
-    """What differs between two evaluations, or between one and today's definition.
+    """The differences between two evaluations, or between one and the current definition.
 
     Attributes:
         identity: Differences of the definitions.
         record: Differences of the files, variables and versions that they were computed from.
-        because: What had changed when A or B was set aside for a new evaluation.
+        because: The changes for which A or B was set aside.
         outputs: The comparison of the outputs on shared samples; None if they cannot be compared.
         metrics: (name, value in A, value in B) of the metrics that differ.
-        certificates: For a comparison with today's definition, the previous checks of A.
+        certificates: For a comparison with the current definition, the previous checks of A.
     """
 
     a: str
@@ -63,7 +63,7 @@ class Why:
 
 
 def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
-    """What differs between two evaluations."""
+    """Finds the differences between two evaluations."""
     found = Why(_label(first), _label(second))
     one, other = store.evaluations.identity(first), store.evaluations.identity(second)
     found.identity = list(changes(_content(one), _content(other)))
@@ -80,7 +80,7 @@ def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
 
 
 def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
-    """What differs between an evaluation and today's definition of its model and setting.
+    """Finds the differences between an evaluation and the current definition of its model and setting.
 
     Runs nothing: ``testbed run`` compares the outputs; its previous checks are included.
 
@@ -116,7 +116,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
 
 
 def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
-    """The smallest parts of two JSON values that differ, in order."""
+    """Finds the smallest differing parts of two JSON values, in order."""
     if before == after and _same_order(before, after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):

@@ -1,4 +1,4 @@
-"""CLIP-CC-Bench's board: a row for each captioner, columns by decoder, cosines."""
+"""Reads published values from CLIP-CC-Bench's board: a row for each captioner, columns by decoder, cosines."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ OTHERS = True
 
 
 def matches(document: Document) -> bool:
-    """By its first column, or the keys of a captioner's summary."""
+    """Recognizes the file by its first column, or by the keys of a captioner's summary."""
     if document.header:
         return document.header[0] == results.NAME
     return bool(document.records) and results.is_summary(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The captioners on ``clip-cc-bench@DECODER``."""
+    """Yields the captioners on ``clip-cc-bench@DECODER``."""
     places = {each: results.column_of(each, document.path) for each in document.header[1:]}
     for row, fields in document.lines():
         for column, (decoder, metric) in places.items():

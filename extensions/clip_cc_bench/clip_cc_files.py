@@ -1,4 +1,4 @@
-"""Scores of captions in CLIP-CC-Bench's files: a CSV and a summary for each captioner and decoder, and a ranking."""
+"""Writes caption scores to CLIP-CC-Bench's files: CSV and summary for each captioner and decoder, and a ranking."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Written:
-    """What an export wrote.
+    """The outcome of an export.
 
     Attributes:
         captioners: The number of evaluations of a captioner by a decoder.
@@ -80,13 +80,13 @@ def export_clip_cc(
 
     Args:
         store: The results store.
-        folder: The output folder; gets ``individual_results`` and ``aggregated_results`` below that of the form.
-        models: Names or patterns of captioners; none means all.
+        folder: The output folder; gets ``individual_results`` and ``aggregated_results`` below the layout's folder.
+        models: Names or patterns of captioners; empty means all.
         settings: Names or patterns of settings ``<setting>@<decoder>``; none means all with such scores.
         scale: ``"unit"``: (x + 1) / 2; ``"raw"``: unchanged cosines.
         tell: Called with notes.
         first: Ids of evaluations that take precedence over the reported ones: those of the run to write.
-        form: One of `FORMS`: ``"decoders"`` (the README's) or ``"embedding_models"`` (today's).
+        form: One of `FORMS`: ``"decoders"`` (the README's) or ``"embedding_models"`` (the current one).
 
     Raises:
         StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
@@ -113,11 +113,11 @@ def export_clip_cc(
 
 
 def write_files(files: Mapping[Path, str], folder: Path) -> None:
-    """Writes texts, each in one step.
+    """Writes texts to files, each atomically.
 
     Args:
         files: Path → text.
-        folder: The folder that they are in, for the message.
+        folder: Their folder, for the message.
 
     Raises:
         StoreError: If they cannot be written.
@@ -176,7 +176,7 @@ def _scored(
 
 
 def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
-    """The stored settings that score the same captions, by any decoder."""
+    """The stored settings that score the same captions with any decoder."""
     about = {SettingReference.parse(setting).question for setting in settings}
     return [each for each in _settings_with_decoder(store) if SettingReference.parse(each).question in about]
 
@@ -191,7 +191,7 @@ def _settings_with_decoder(store: Store) -> list[str]:
 
 
 def _names(names: Iterable[str], what: str) -> dict[str, str]:
-    """A file name for each, unique even if case is ignored.
+    """Makes file names that are unique even if case is ignored.
 
     Raises:
         StoreError: If two would share one.
@@ -256,7 +256,7 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
 
 
 def _reference(target: Any) -> str:
-    """The reference; several are one to a line."""
+    """The reference text; several are joined, one per line."""
     return "\n".join(map(str, target)) if isinstance(target, list | tuple) else str(target or "")
 
 

@@ -1,4 +1,4 @@
-"""The log file of a run of CLIP-CC-Bench's configuration file, where and as its own scripts write it."""
+"""The log file of a run of CLIP-CC-Bench's configuration file, with the location and format of its own scripts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LOGGER = "clip_cc_bench"
 
 @contextmanager
 def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> Iterator[Progress]:
-    """Has what a run tells written to its log file, too.
+    """Also writes the reports of a run to its log file.
 
     Args:
-        run: The run; None for one without a configuration file, which has no log.
-        progress: What the run tells otherwise.
+        run: The run; None without a configuration file, which means no log.
+        progress: The run's other progress reporter.
         interval: The number of samples between lines about the progress.
 
     Raises:
@@ -53,7 +53,7 @@ def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> I
 
 
 def log_outcomes(report: Report, results: Sequence[Any]) -> None:
-    """Writes how each captioner ended, and who lacks captions; nothing without `logged`."""
+    """Logs the outcome of each captioner, and missing captions; does nothing outside `logged`."""
     own = logging.getLogger(LOGGER)
     values = {(each.evaluation_id, each.metric): each for each in results if each.slice == "overall"}
     for outcome in report.outcomes:
@@ -96,4 +96,4 @@ class _Lines:
             logging.getLogger(LOGGER).info(text.strip())
 
     def flush(self) -> None:
-        """Nothing."""
+        """Does nothing."""

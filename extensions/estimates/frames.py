@@ -1,6 +1,6 @@
 """Estimates from the stored outputs of results, as pandas frames: methods of `testbed.api.results.Results`.
 
-Each frame has in ``frame.attrs["notes"]`` what the command would print about what it left out.
+``frame.attrs["notes"]`` has the notes that the command would print about omissions.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 def estimate(
     results: Results, eval_settings: Words, known: str, models: Words = None, calibrate: bool = False
 ) -> pd.DataFrame:
-    """Accuracies without the labels of the settings, as ``testbed estimate`` has them: a row for each cell.
+    """Estimates accuracies without labels, like ``testbed estimate``; returns a row for each cell.
 
-    Columns: ``model``, ``eval_setting``, ``n``, ``known`` (the accuracy where labels are used), ``true`` (where it
-    is stored, else missing), and one for each method. They are estimates, no measured values.
-    ``frame.attrs["summary"]`` has the errors of each method over all cells whose truth is stored,
-    ``frame.attrs["lines"]`` the line of agreements of each setting (slope, bias, r2; None where there is none), and
-    ``frame.attrs["temperatures"]`` what the logits of each model were divided by.
+    Columns: ``model``, ``eval_setting``, ``n``, ``known`` (the accuracy where labels are used), ``true`` (if stored,
+    else missing), and one for each method. They are estimates, not measured values. ``frame.attrs["summary"]`` has the
+    errors of each method over all cells whose truth is stored, ``frame.attrs["lines"]`` the line of agreements of each
+    setting (slope, bias, r2; None if missing), and ``frame.attrs["temperatures"]`` the divisor of each model's logits.
 
     Args:
         eval_settings: The settings whose labels are not used: names or patterns.
         known: A setting with labels and the same classes: the command's ``--from``.
         models: Names or patterns; None means all of these results.
-        calibrate: Whether logits are divided by a temperature that is fitted on the known setting.
+        calibrate: Whether to divide logits by a temperature fitted on the known setting.
 
     Raises:
         StoreError: If there are no logits, or no score of 0 and 1 on the known setting.
@@ -80,26 +79,25 @@ def choose_anchors(
     families: str | Path | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Chooses samples that tell the score of all, as ``testbed anchors choose`` does, and writes them to a file.
+    """Chooses samples that represent all, like ``testbed anchors choose``, and writes them to a file.
 
     ``testbed.evaluate(model, f"{eval_setting}.anchors:{file}")`` evaluates another model on these alone.
 
-    The frame has a row for each way, the best first: ``method``, ``estimator``, and the errors on models that were
-    held out: ``mean_absolute``, ``quantile`` (the error that the share ``level`` of new models stay below: 90 %, or
-    m/(m + 1) with fewer than nine families) and ``rank_correlation``.
-    ``frame.attrs["chosen"]`` is the way of the file: its method, estimator, and the errors ``held_out`` and of as
-    many ``random`` samples.
+    The frame has a row for each way, the best first: ``method``, ``estimator``, and the errors on held-out models:
+    ``mean_absolute``, ``quantile`` (the error bound for the share ``level`` of new models: 90 %, or m/(m + 1)
+    with fewer than nine families) and ``rank_correlation``. ``frame.attrs["chosen"]`` is the way of the file: its
+    method, estimator, and the errors ``held_out`` and of as many ``random`` samples.
 
     Args:
         eval_setting: The setting.
-        file: Is written; its name ends in ``.json``.
+        file: Output file; its name ends in ``.json``.
         size: The number of anchors.
         models: The models to choose by: names or patterns; None means all of these results.
         score: The score of each sample; None: the main one of the setting.
         method: ``"best"``, ``"stratified"``, ``"random"``, ``"lure"``, ``"irt"`` or ``"clusters"``.
         estimator: ``"weighted"``, ``"assisted"``, ``"p-irt"`` or ``"gp-irt"``; None: the best for the method.
-        families: A CSV file with the columns ``model`` and ``family``; None: what models declare.
-        seed: Of what is drawn.
+        families: A CSV file with the columns ``model`` and ``family``; None: the models' declarations.
+        seed: Random seed.
 
     Raises:
         StoreError: If there are too few models.
@@ -123,7 +121,7 @@ def choose_anchors(
     path, notes, own = expanded(file), list[str](), results.measured()
     check_path(path)
     given = None if families is None else read_families(expanded(families))
-    require(size >= 1, f"size is a number of samples, at least 1; got {size}")
+    require(size >= 1, f"size must be at least 1; got {size}")
     with Store.open(results.db) as store:
         _, (on,) = results.chosen(None, eval_setting)
         chosen = results.with_outputs(models, [on], notes)
@@ -139,21 +137,20 @@ def choose_anchors(
 
 
 def estimate_from_anchors(results: Results, file: str | Path, models: Words = None) -> pd.DataFrame:
-    """Models' scores on all samples from those on anchors, as ``testbed anchors estimate`` has them.
+    """Estimates scores on all samples from those on anchors, like ``testbed anchors estimate``.
 
     Columns: ``model``, ``value`` with ``low`` to ``high`` (of the confidence ``frame.attrs["level"]``),
-    ``rank`` with ``rank_low`` to ``rank_high`` among the models that the anchors were chosen by, ``true`` (where
-    all samples are stored, else missing) and ``full`` (whether the anchors' scores were taken from there). They are
-    estimates, no measured values. ``frame.attrs`` has ``eval_setting``, ``score``, ``anchors``, ``n`` and
-    ``level``.
+    ``rank`` with ``rank_low`` to ``rank_high`` among the models that the anchors were chosen by, ``true`` (if all
+    samples are stored, else missing) and ``full`` (whether the anchors' scores were taken from there). They are
+    estimates, not measured values. ``frame.attrs`` has ``eval_setting``, ``score``, ``anchors``, ``n`` and ``level``.
 
     Args:
-        file: What `choose_anchors` has written.
+        file: The output file of `choose_anchors`.
         models: Names or patterns; None means all of these results.
 
     Raises:
         StoreError: If a model has not been evaluated on the anchors.
-        DataError: If it is not a file of anchors, or the samples differ.
+        DataError: If it is not an anchor file, or the samples differ.
 
     Examples:
         >>> testbed.results("testbed.db").estimate_from_anchors("anchors.json", "vgg11")[["model", "true"]].round(3)

@@ -1,4 +1,4 @@
-"""Accuracies on settings without labels, estimated from stored logits; beside the truth where it is stored."""
+"""Estimates accuracies on settings without labels from stored logits, and compares them with stored accuracies."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class OnShift:
 
     Attributes:
         known: Its accuracy where the labels are known.
-        estimates: Method → the estimated accuracy; those of several models are absent where there are too few.
-        true: The accuracy, where it is stored; None else.
+        estimates: Method → the estimated accuracy; those that use several models are absent if there are too few.
+        true: The accuracy, if stored; else None.
     """
 
     model: str
@@ -60,7 +60,7 @@ class OnShift:
 
 @dataclass(frozen=True)
 class Summary:
-    """How far a method was off, over all models and settings with a known truth."""
+    """The errors of a method over all models and settings with a known accuracy."""
 
     method: str
     mean_absolute: float
@@ -74,9 +74,9 @@ class LabelFree:
 
     Attributes:
         rows: Each setting, and each model on it.
-        lines: Setting → the line of agreements; None where there is none.
-        summary: Each method where truth is known, the best first.
-        temperatures: Model → what its logits were divided by; empty if they were not.
+        lines: Setting → the line of agreements; None if missing.
+        summary: Each method with a known truth, the best first.
+        temperatures: Model → the divisor of its logits; empty without calibration.
     """
 
     rows: Sequence[OnShift]
@@ -87,7 +87,7 @@ class LabelFree:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a model says on a setting: the samples of a table, in its order."""
+    """A model's outputs on a setting: the samples of a table, in its order."""
 
     sure: Sureness
     predicted: Array
@@ -107,10 +107,10 @@ def label_free(
 
     Args:
         store: The results store.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         shifts: The settings.
         known: A setting with labels, of the same classes.
-        calibrate: Whether each model's logits are divided by a temperature that is fitted there.
+        calibrate: Whether to divide each model's logits by a temperature fitted there.
         tell: Called with notes on what was left out.
         first: Ids of evaluations that take precedence over the reported ones.
 
@@ -136,7 +136,7 @@ def label_free(
             tell(f"left out on {shift}: {', '.join(lacking)} (no outputs on {known})")
         there = {model: each for model, each in there.items() if model in cells}
         if not there:
-            raise DataError(f"no model on {shift} has outputs on {known}, too")
+            raise DataError(f"no model on {shift} also has outputs on {known}")
         on = side_by_side(store, samples, shift, there, None, tell)
         after = _seen(store, on, temperatures)
         _tell_of_classes(before, after, known, shift, tell)
@@ -184,13 +184,14 @@ def _by_lines(
 def _tell_of_classes(
     before: Mapping[str, _Seen], after: Mapping[str, _Seen], known: str, shift: str, tell: Tell
 ) -> None:
-    """Notes classes that are fewer or more than on the known setting."""
+    """Adds a note if the number of classes differs from that of the known setting."""
     numbers = {(before[model].classes, each.classes) for model, each in after.items()}
     for one, other in sorted(numbers):
         if one != other:
             tell(
-                f"{shift} has {other:,} classes to choose from, {known} {one:,}: being sure means another thing there,"
-                " so that these estimates are not to be trusted; use a known setting with the same classes"
+                f"{shift} has {other:,} classes to choose from, {known} {one:,}: confidence is not"
+                " comparable,"
+                " so these estimates are unreliable; use a known setting with the same classes"
             )
 
 
@@ -203,7 +204,7 @@ def _true(store: Store, evaluation: Evaluation, score: str) -> float | None:
 
 
 def _temperatures(store: Store, samples: Samples, table: SideBySide) -> dict[str, float]:
-    """The temperature of each model, fitted on as many of the known samples as take a moment."""
+    """The temperature of each model, fitted on a limited number of known samples."""
     chosen = np.random.default_rng(0).permutation(len(table.keys))[:_FITTED]
     found = {}
     for each, places in zip(table.evaluations, table.places, strict=True):

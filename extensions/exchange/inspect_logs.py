@@ -1,6 +1,6 @@
-"""Inspect AI's JSON logs: the answers of a model on a setting, written for its viewer and tools, and read.
+"""Reading and writing of Inspect AI's JSON logs: the answers of a model on a setting.
 
-They are of version 2, as ``inspect_ai.log.read_eval_log`` reads them.
+They have version 2, as ``inspect_ai.log.read_eval_log`` reads them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LIBRARY = "testbed"
 EPOCHS = "samples are of further epochs"
 NO_TEXT = "samples have no answer in text"
 _STOP = {"stop": "stop", CUT_OFF: "max_tokens"}
-_BINARY = b"PK"  # how inspect's own .eval files begin
+_BINARY = b"PK"  # first bytes of inspect's own .eval files
 
 Picture = Callable[[int, str], str]
-"""The picture of a sample by its position and id: a reference or a data URI; empty for none."""
+"""The picture of a sample by its position and id: a reference or a data URI; empty if missing."""
 
 
 def inspect_log(store: Store, cell: Cell, picture: Picture) -> dict[str, Any]:
-    """The log of a model's answers. All of it comes from the store: equal stores give equal logs.
+    """Builds the log of a model's answers. Everything comes from the store: equal stores give equal logs.
 
     Raises:
-        StoreError: If the model's outputs are no texts, or its samples have no scores.
+        StoreError: If the model's outputs are not texts, or its samples have no scores.
     """
     evaluation = cell.evaluation
     if evaluation.dataset_id is None or TEXT not in store.outputs.kinds(evaluation.id):
@@ -52,7 +52,7 @@ def inspect_log(store: Store, cell: Cell, picture: Picture) -> dict[str, Any]:
         for place, line in enumerate(Samples(cell, dataset, {}).lines(store))
     ]
     if not samples:
-        raise StoreError(f"{cell.model} on {cell.eval_setting} has no score of each sample")
+        raise StoreError(f"{cell.model} on {cell.eval_setting} has no per-sample scores")
     done = (evaluation.completed_at or evaluation.created_at).astimezone(UTC).isoformat()
     log: dict[str, Any] = {
         "version": VERSION,
@@ -164,10 +164,10 @@ def _scores(line: Mapping[str, Any], metadata: dict[str, str]) -> dict[str, Any]
 
 
 def read_log(path: Path) -> SampledRecord:
-    """The samples of a log, which are of the eval setting that its task is called as.
+    """Reads the samples of a log, whose task names the eval setting.
 
     Raises:
-        StoreError: If it cannot be read, or is no such log.
+        StoreError: If it cannot be read, or is not such a log.
     """
     try:
         content = read_regular(path)
@@ -181,7 +181,7 @@ def read_log(path: Path) -> SampledRecord:
         raise StoreError(f"{path} cannot be read as JSON: {error}") from error
     about = log.get("eval") if isinstance(log, dict) else None
     if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("task", "model")):
-        raise StoreError(f"{path} is no log of Inspect AI: eval, with a task and a model, was expected")
+        raise StoreError(f"{path} is not a log of Inspect AI: expected eval, with a task and a model")
     metadata = about.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     own = given.get("library") == LIBRARY and isinstance(given.get("model"), str)
@@ -269,7 +269,7 @@ def _values(scores: Any, where: str) -> dict[str, float]:
 
 
 def _correct(scores: Any) -> bool | None:
-    """Whether the first score says right or wrong; None if it is a number, which may be a degree."""
+    """Whether the first score is C or I; None if it is a number, which may be a degree."""
     first: dict[str, Any] = next(iter(scores.values()), {}) if isinstance(scores, dict) else {}
     value = first.get("value")
     return value if isinstance(value, bool) else {"C": True, "I": False}.get(value) if isinstance(value, str) else None

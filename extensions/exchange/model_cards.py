@@ -1,4 +1,4 @@
-"""Results as model cards have them: ``model-index`` in the front matter of a README, and ``.eval_results`` files."""
+"""Results for model cards: ``model-index`` in the front matter of a README, and ``.eval_results`` files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from testbed.stored_results.measured_cells import Cell
 from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"
-UNKNOWN = "unknown"  # the data set's id, where nobody has declared it
-OTHER = "other"  # the task, where the hub has none
+UNKNOWN = "unknown"  # id of a data set without a declared one
+OTHER = "other"  # task that the hub does not have
 TASKS = {
     "captioning": "image-to-text",
     "question_answering": "visual-question-answering",
@@ -28,7 +28,7 @@ TASKS = {
 }
 ACCURACY = ("top1", "accuracy")
 HUB = ("id", "config", "split", "revision", "task")
-# As the hub finds it.
+# As parsed by the hub.
 _FRONT = re.compile(r"\A(\ufeff?\s*---(?:\r\n|\r|\n))([\S\s]*?)((?:\r\n|\r|\n)---[ \t]*(?:\r\n|\n|\Z))")
 _EMPTY = re.compile(r"\A(\ufeff?\s*---(\r\n|\r|\n))---[ \t]*(?:\r\n|\n|\Z)")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
@@ -36,14 +36,14 @@ _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class HubSet:
-    """What a data set is on the hub.
+    """A data set on the hub.
 
     Attributes:
-        id: Such as ``ILSVRC/imagenet-1k``.
+        id: Its id, such as ``ILSVRC/imagenet-1k``.
         config: Its configuration.
         split: Its split.
         revision: Its commit.
-        task: The id of the task, for a data set that the hub has a leaderboard of.
+        task: The id of the task, for a data set with a leaderboard on the hub.
     """
 
     id: str
@@ -63,10 +63,10 @@ class CardResult:
 
 
 def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
-    """Setting → what its data set is on the hub, from words such as ``val=id=ILSVRC/imagenet-1k,split=validation``.
+    """Parses setting → data set on the hub from words such as ``val=id=ILSVRC/imagenet-1k,split=validation``.
 
     Raises:
-        DataError: If a word is not understood.
+        DataError: If a word is invalid.
     """
     found: dict[str, HubSet] = {}
     for word in words:
@@ -75,21 +75,21 @@ def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
         given = {key: value for key, _, value in parts if value}
         if not setting or setting in found or len(given) != len(parts) or not {"id"} <= set(given) <= set(HUB):
             keys = ",".join(f"{key}=…" for key in HUB)
-            raise DataError(f"--hub {word} is not understood; it takes SETTING={keys}, of which id is needed")
+            raise DataError(f"--hub {word} is invalid; expected SETTING={keys}, where id is required")
         if not _ID.fullmatch(given["id"]):
-            raise DataError(f"--hub {word}: {given['id']!r} is no id of a data set on the hub, such as owner/name")
+            raise DataError(f"--hub {word}: {given['id']!r} is not the id of a data set on the hub, such as owner/name")
         found[setting] = HubSet(**given)
     return found
 
 
 def card_results(cells: Sequence[Cell], hub: Mapping[str, HubSet], everything: bool = False) -> list[CardResult]:
-    """The results of a model that its card has: of each setting the main metric of all samples, or all of them.
+    """Selects the results of a model for its card: the main metric of each setting, or all metrics.
 
     Raises:
         DataError: If ``hub`` names a setting that is not among them.
     """
     if unknown := sorted(set(hub) - {each.eval_setting for each in cells}):
-        raise DataError(f"--hub names {unknown[0]}, of which the model has no results that were chosen")
+        raise DataError(f"--hub names {unknown[0]}, but the model has no selected results on it")
     found = []
     for cell in cells:
         defined = [each for each in cell.metrics if each.slice == OVERALL and _is_finite(each.value)]
@@ -101,7 +101,7 @@ def card_results(cells: Sequence[Cell], hub: Mapping[str, HubSet], everything: b
 
 
 def model_index(name: str, results: Sequence[CardResult]) -> list[dict[str, Any]]:
-    """The value of ``model-index``, as the hub and huggingface_hub read it. Rates are fractions, as they are stored."""
+    """The value of ``model-index``, as the hub and huggingface_hub read it. Rates are fractions, as stored."""
     by_set: dict[str, dict[str, Any]] = {}
     for each in results:
         entry = by_set.setdefault(each.cell.eval_setting, _entry(each))
@@ -128,12 +128,12 @@ def eval_results(results: Sequence[CardResult], source_url: str | None = None) -
 
 
 def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md") -> str:
-    """A README with the results in its front matter; all else in it stays as it is, to the letter.
+    """Adds results to the front matter of a README; the rest stays unchanged, to the letter.
 
-    Results that are there stay, unless they are of the same metric on the same data set.
+    Existing results stay unless they have the same metric on the same data set.
 
     Raises:
-        DataError: If its front matter is no YAML, or its ``model-index`` is not of the hub's form.
+        DataError: If its front matter is not YAML, or its ``model-index`` is not in the hub's format.
     """
     start, front, end, rest = _parts(text)
     newline = "\r\n" if "\r\n" in start else "\n"
@@ -149,7 +149,7 @@ def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md")
     except DataError:
         fits = False
     if not fits:
-        raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a block of its own")
+        raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a separate block")
     return card
 
 
@@ -159,7 +159,7 @@ def as_yaml(value: Any) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:
-    """What begins the front matter, the front matter, what ends it, and the rest."""
+    """Splits into the opening mark, the front matter, the closing mark, and the rest."""
     if empty := _EMPTY.match(text):
         return empty[1], "", f"{empty[2]}{text[empty.end(1) : empty.end()]}", text[empty.end() :]
     if found := _FRONT.match(text):
@@ -194,12 +194,12 @@ def _place(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _merged(held: Any, index: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The index that is there with the new results in place of those about the same."""
+    """Merges new results into the existing index, replacing those with the same metric and data set."""
     try:
         given = [*(held or [])]
         kept = [dict(each, results=[_without(result, index[0]) for result in each["results"]]) for each in given]
     except (TypeError, KeyError, AttributeError, ValueError):
-        raise DataError(f"{name}: its {INDEX} is not of the hub's form, a list of a name with results") from None
+        raise DataError(f"{name}: its {INDEX} is not in the hub's format, a list of names with results") from None
     for each in kept:
         each["results"] = [result for result in each["results"] if result["metrics"]]
     own = next((each for each in kept if each.get("name") == index[0]["name"]), None)
@@ -210,7 +210,7 @@ def _merged(held: Any, index: list[dict[str, Any]], name: str) -> list[dict[str,
 
 
 def _without(result: dict[str, Any], index: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without the metrics that are measured anew."""
+    """Removes the re-measured metrics from a result."""
     dataset = _key(result)
     new = {metric["name"] for each in index["results"] if _key(each) == dataset for metric in each["metrics"]}
     return dict(result, metrics=[each for each in result["metrics"] if each.get("name") not in new])
@@ -223,7 +223,7 @@ def _key(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _entry(result: CardResult) -> dict[str, Any]:
     setting, hub = result.cell.eval_setting, result.hub
-    if hub is None:  # readers tell data sets apart by these
+    if hub is None:  # readers distinguish data sets by these
         dataset: dict[str, Any] = {"type": UNKNOWN, "name": setting, "config": setting}
     else:
         dataset = {"type": hub.id, "name": setting}
@@ -241,7 +241,7 @@ def _metric_type(metric: Metric) -> str:
 
 
 def _notes(result: CardResult) -> str:
-    """What the form has no field for."""
+    """Facts that the format has no field for."""
     metric = result.metric
     told = [f"{metric.name} on {result.cell.eval_setting}"]
     told += [] if metric.n is None else [f"{metric.n} samples"]
@@ -250,7 +250,7 @@ def _notes(result: CardResult) -> str:
 
 
 def _declared(cell: Cell) -> HubSet | None:
-    """The data set of a cell if it was read from the hub: it is called ``hf/OWNER/NAME@CONFIG`` then."""
+    """The data set of a cell if it was read from the hub: its name is ``hf/OWNER/NAME@CONFIG`` then."""
     try:
         return None if cell.dataset is None else HubSet(*parse_name(cell.dataset.name))
     except TestbedError:

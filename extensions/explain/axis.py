@@ -1,4 +1,4 @@
-"""Axes: one thing each that people do differently when they evaluate, with its variants."""
+"""Axes: differences between evaluations, each with its variants."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from testbed.extensions.explain.cell import StoredCell
 
 
-MARK = "~"  # in the names of models and settings, before the axis and the variant that they are changed by
+MARK = "~"  # in names of models and settings, before the axis and the variant
 
 
 class Stage(IntEnum):
-    """What a variant needs, the cheapest first."""
+    """The inputs that a variant requires, the cheapest first."""
 
     SCORES = 1  # stored outputs
     TEXTS = 2  # stored image embeddings, and the text encoder
@@ -27,23 +27,23 @@ class Stage(IntEnum):
     ANSWERS = 4  # a model that answers in text, asked again
 
 
-REPLACES, RESHAPES, CHANGES = 0, 1, 2  # in what order variants of one stage are applied
+REPLACES, RESHAPES, CHANGES = 0, 1, 2  # order of application of variants of one stage
 
 
 class NotApplicableError(TestbedError):
-    """An axis has no variants for a cell; the message says why."""
+    """Raised if an axis has no variants for a cell; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A protocol that differs in one thing from the stored one.
+    """A protocol that differs from the stored one in one respect.
 
     Attributes:
         axis: The name of its axis; two variants of one axis cannot be combined.
-        name: What is different, for people.
-        stage: What it needs.
-        change: From a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage are applied
-            by `in_order`.
+        name: Description of the difference.
+        stage: Its required inputs.
+        change: Function from a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage
+            are applied by `in_order`.
         order: See `Axis`.
         alone: See `Axis`.
     """
@@ -61,14 +61,14 @@ class Variant:
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that people do differently.
+    """A difference between evaluations.
 
     Attributes:
-        name: For people, such as ``interpolation``.
-        stage: What its variants need.
-        variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
-        order: Of its changes among those of the stage: `REPLACES` (other weights, other labels) comes before `RESHAPES`
-            (what sets a size anew), and this before `CHANGES`, so that none undoes another.
+        name: Display name, such as ``interpolation``.
+        stage: The required inputs of its variants.
+        variants: Function from a cell to (name, change) of each variant; raises `NotApplicableError` if there are none.
+        order: Order of its changes within the stage: `REPLACES` (other weights, other labels) before `RESHAPES` (new
+            sizes) before `CHANGES`, so that none undoes another.
         alone: Whether its variants cannot be combined with those of other axes.
     """
 
@@ -79,13 +79,13 @@ class Axis:
     alone: bool = False
 
     def of(self, cell: StoredCell) -> list[Variant]:
-        """The variants for a cell."""
+        """Returns the variants for a cell."""
         found = self.variants(cell)
         return [Variant(self.name, name, self.stage, change, self.order, self.alone) for name, change in found]
 
 
 def in_order(variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """Variants as they are applied."""
+    """Sorts variants in the order of application."""
     return tuple(sorted(variants, key=lambda each: (each.stage, each.order, each.axis)))
 
 
@@ -96,7 +96,7 @@ def add_axis(axis: Axis) -> Axis:
     """Adds an axis, for plug-ins and for the modules of `testbed.extensions.explain.axes`.
 
     Raises:
-        DefinitionError: If there is another one of this name.
+        DefinitionError: If the name is taken.
     """
     if _added.setdefault(axis.name, axis) is not axis:
         raise DefinitionError(f"there are two axes {axis.name!r}; give one of them another name")
@@ -104,12 +104,12 @@ def add_axis(axis: Axis) -> Axis:
 
 
 def axes() -> list[Axis]:
-    """All axes for which no model is asked, the cheapest first."""
+    """All axes that require no asking of a model, the cheapest first."""
     return sorted((each for each in _all() if each.stage != Stage.ANSWERS), key=lambda each: each.stage)
 
 
 def asked_axes() -> list[Axis]:
-    """The axes for which a model is asked its questions again."""
+    """The axes that require asking a model its questions again."""
     return [each for each in _all() if each.stage == Stage.ANSWERS]
 
 

@@ -1,4 +1,4 @@
-"""Values of a cell under other protocols: from stored outputs or embeddings, or estimated from some images."""
+"""Values of a cell under other protocols: computed from stored outputs or embeddings, or estimated from some images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.extensions.explain.texts import Heads, Texts, stored_texts
 Arm = tuple[Variant, ...]
 UNKNOWN = Estimate(0.5, 1.0)
 FLIPS_BELOW_FLOAT32 = 2.0  # answers
-_HELD = 2**28  # logits of whole evaluations that are kept
+_HELD = 2**28  # maximum number of cached logits of whole evaluations
 
 
 class Bench:
@@ -30,8 +30,8 @@ class Bench:
     Args:
         cell: The cell.
         metrics: The names of the metrics.
-        device: Where models run.
-        gap: Between the published and the stored values, at most.
+        device: Device of models.
+        gap: Largest difference between published and stored values.
     """
 
     def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
@@ -46,7 +46,7 @@ class Bench:
 
     @cached_property
     def draw(self) -> Draw:
-        """The samples in the order in which they are run."""
+        """The samples in the order of evaluation."""
         table = self.cell.table(self.metrics[0])
         close = np.zeros(len(self.cell))
         close[values(table).rows] = margins(table)
@@ -61,37 +61,37 @@ class Bench:
 
     @cached_property
     def own(self) -> Pixels:
-        """The protocol of the stored outputs, after some of these were computed again.
+        """The protocol of the stored outputs, after verifying some of them.
 
         Raises:
-            NotApplicableError: If the images cannot be run as they were, or give other outputs: nothing would follow
-                from those of other protocols.
+            NotApplicableError: If the images cannot be run as before, or give other outputs, so that other protocols\n
+                              would not be comparable.
         """
         own = self.images.own
         rows = self.draw.rows(min(REPEATED, len(self.cell)))
         self.images.run([own], rows)
         if own in self.images.failed:
-            raise NotApplicableError(f"the stored outputs cannot be computed again: {self.images.failed[own]}")
+            raise NotApplicableError(f"the stored outputs cannot be reproduced: {self.images.failed[own]}")
         outputs = self.images.outputs(own, rows)
         if self.cell.zero_shot:
             outputs = self.heads.logits(outputs, stored_texts(self.cell))
         if differs := difference(outputs, self.cell.logits[rows], self.cell.dtype):
             raise NotApplicableError(
-                f"the stored outputs cannot be computed again: {differs}; the model, its preprocessing or the images"
+                f"the stored outputs cannot be reproduced: {differs}; the model, its preprocessing or the images"
                 " have changed since"
             )
         return own
 
     def sampled(self, arm: Arm) -> bool:
-        """Whether images have to be run for it."""
+        """Whether the arm requires running images."""
         stages = {each.stage for each in arm}
         return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
 
     def pixels(self, arm: Arm) -> Pixels:
-        """What is run for it.
+        """The protocol to run for the arm.
 
         Raises:
-            NotApplicableError: If a metric is no sum over samples, which some of them would tell.
+            NotApplicableError: If a metric is not a sum over samples and cannot be estimated from some.
         """
         if CALIBRATION in self.metrics:
             raise NotApplicableError(f"{CALIBRATION} is not estimated from some of the images")
@@ -101,7 +101,7 @@ class Bench:
         return replace(changed, geometry=changed.geometry and changed.geometry.effective())
 
     def texts(self, arm: Arm) -> Texts | None:
-        """Its texts; None for the stored ones."""
+        """The arm's texts; None for the stored ones."""
         changes = [each for each in arm if each.stage == Stage.TEXTS]
         if not changes:
             return None
@@ -113,7 +113,7 @@ class Bench:
     # Values -------------------------------------------------------------------------------------------------------
 
     def exact(self, arm: Arm) -> tuple[Estimate, ...]:
-        """The values, of an arm for which no images are run."""
+        """The exact values of an arm that requires no images."""
         return tuple(Estimate(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
 
     def idle(self, variant: Variant) -> bool:
@@ -130,12 +130,12 @@ class Bench:
         )
 
     def rows(self, arm: Arm, size: int) -> Array:
-        """Those of about ``size`` samples of all that count under the arm: integers [m], in ascending order."""
+        """The positions of about ``size`` samples that count under the arm: integers [m], in ascending order."""
         rows, counting = self.draw.rows(size), self._counting(arm)
         return rows if counting is None else rows[counting[rows]]
 
     def count(self, arm: Arm) -> int:
-        """How many samples count under the arm, by its variants of scoring."""
+        """The number of samples that count under the arm, according to its variants of scoring."""
         counting = self._counting(arm)
         return len(self.cell) if counting is None else int(counting.sum())
 
@@ -151,12 +151,12 @@ class Bench:
         return self._counts[scoring]
 
     def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
-        """The values, from about ``size`` samples whose outputs are there.
+        """Estimates the values from about ``size`` samples with available outputs.
 
         Args:
             arm: The variants.
             size: See `Draw.rows`.
-            outputs: Outputs of these samples in place of those of the arm's own protocol.
+            outputs: Outputs of these samples, to use instead of those of the arm's own protocol.
         """
         if not len(self.rows(arm, size)):
             return (UNKNOWN,) * len(self.metrics)
@@ -165,19 +165,19 @@ class Bench:
         return tuple(replace(each, error=max(each.error, self._floor(arm))) for each in found)
 
     def _floor(self, arm: Arm) -> float:
-        """The least error: another processor rounds otherwise below float32, which flips some answers."""
+        """The minimal error: other processors round differently below float32, which flips some answers."""
         pixels = self.pixels(arm)
         return FLIPS_BELOW_FLOAT32 / len(self.cell) if pixels.dtype not in (None, "float32", self.own.dtype) else 0.0
 
     def from_another(
         self, arm: Arm, size: int, base: Arm, base_size: int, known: Sequence[Estimate], outputs: Array | None = None
     ) -> tuple[Estimate, ...]:
-        """The values, from about ``size`` samples and from what is known of an arm that was run on more.
+        """Estimates the values from about ``size`` samples and from another arm that was run on more.
 
         Args:
             arm: Variants of images.
             size: See `Draw.rows`.
-            base: Some of them.
+            base: A subset of these variants.
             base_size: At least ``size``.
             known: Its values.
             outputs: See `estimated`.
@@ -196,11 +196,11 @@ class Bench:
         return tuple(from_another(*each, base_chances, chances) for each in sides)
 
     def reach(self, arm: Arm, size: int) -> float:
-        """The share of all samples whose answers an arm could flip, by what is known of about ``size`` of them."""
+        """An upper bound for the share of samples whose answers an arm flips, given about ``size`` of them."""
         return max(reach(*sides) for sides in self._compared(arm, size))
 
     def _compared(self, arm: Arm, size: int, outputs: Array | None = None) -> Iterator[tuple[Side, Side, Side]]:
-        """For each metric: all samples as stored, the drawn ones as stored, and these under the arm."""
+        """For each metric: all samples as stored, the drawn ones as stored, and the drawn ones under the arm."""
         rows = self.rows(arm, size)
         texts = self.texts(arm)
         raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
@@ -217,7 +217,7 @@ class Bench:
         return self._sides_of[key]
 
     def added(self, arm: Arm, size: int) -> Array:
-        """A prediction of the outputs of several changes of the images: the sum of what each of them changes."""
+        """Predicts the outputs of several changes of the images as the sum of their single effects."""
         rows = self.draw.rows(size)
         own = self._own(rows)
         total = own.copy()
@@ -227,7 +227,7 @@ class Bench:
         return total
 
     def _own(self, rows: Array) -> Array:
-        """The outputs of the model as it is: the stored ones where they are there."""
+        """The model's own outputs, stored ones if available."""
         stored = self._embeddings if self.cell.zero_shot else self.cell.logits
         if stored is not None:
             return stored[rows].astype(np.float32)

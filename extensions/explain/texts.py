@@ -1,4 +1,4 @@
-"""Zero-shot heads under other protocols: prompts, class names, their spelling, and how prompts are averaged."""
+"""Zero-shot heads under other protocols: prompts, class names, spelling, and averaging of prompts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from testbed.identity.fingerprints import model_identity
 if TYPE_CHECKING:
     from testbed.extensions.explain.cell import StoredCell
 
-Network = tuple[str, str, str]  # the model whose weights it has, its activation, its precision; see `Pixels`
+Network = tuple[str, str, str]  # weights, activation and precision; see `Pixels`
 SCALE = 100.0  # as `testbed.models.base.runtime.ZeroShotClassifier`
-NORMALIZED = "normalized"  # each prompt, then their mean: CLIP's way
-RAW = "raw"  # the mean of prompts as they come, then normalized
+NORMALIZED = "normalized"  # each prompt normalized, then their mean, as in CLIP
+RAW = "raw"  # the mean of raw prompts, then normalized
 LOGITS = "logits"  # each prompt normalized, their mean not: the mean of the prompts' logits
 MAXIMUM = "maximum"  # the best prompt of each class
-PROMPT_FILE = "prompts of a file"  # the axis whose file other commands need too
+PROMPT_FILE = "prompts of a file"  # the axis whose file other commands also require
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The prompts of a zero-shot head, and what is done with them.
+    """The prompts of a zero-shot head, and their processing.
 
     Attributes:
         class_names: A name for each class.
@@ -47,16 +47,16 @@ class Texts:
     length: int | None = None
 
     def with_spelling(self, function: Callable[[str], str]) -> Texts:
-        """These texts, each of them changed."""
+        """Returns these texts with a further change of spelling."""
         return replace(self, spelling=(*self.spelling, function))
 
     @property
     def by_class(self) -> bool:
-        """Whether each class has prompts of its own."""
+        """Whether each class has its own prompts."""
         return bool(self.templates) and not isinstance(self.templates[0], str)
 
     def prompts(self) -> list[list[str]]:
-        """For each class its prompts."""
+        """Returns the prompts of each class."""
         if self.by_class:
             made = [list(each) for each in self.templates]
         else:
@@ -67,10 +67,10 @@ class Texts:
 
 
 def stored_texts(cell: StoredCell) -> Texts:
-    """The texts that the stored logits were computed with.
+    """Returns the texts of the stored logits.
 
     Raises:
-        NotApplicableError: If there are none, or they are not on record.
+        NotApplicableError: If there are none, or they are not recorded.
     """
     prompts: dict[str, Any] = cell.identity.get("forward", {}).get("prompts") or {}
     names, templates = prompts.get("class_names"), prompts.get("templates")
@@ -80,7 +80,7 @@ def stored_texts(cell: StoredCell) -> Texts:
 
 
 def texts_of(prompts: Mapping[str, Any]) -> Texts:
-    """Texts from what `testbed.eval_settings.base.parts.Prompts.spec` gives."""
+    """Builds texts from the result of `testbed.eval_settings.base.parts.Prompts.spec`."""
     names, templates = prompts["class_names"], prompts["templates"]
     if isinstance(templates, Mapping):
         return Texts(tuple(names), tuple(tuple(templates[name]) for name in names))
@@ -95,8 +95,8 @@ class Heads:
         load: Returns the loaded dual encoder with a network, such as one of another precision; None is its own.
 
     Attributes:
-        texts: How many texts were embedded.
-        reused: How many embeddings were in the store.
+        texts: Number of embedded texts.
+        reused: Number of embeddings taken from the store.
     """
 
     def __init__(self, cell: StoredCell, load: Callable[[Network | None], Any]) -> None:
@@ -124,7 +124,7 @@ class Heads:
         return prompts == more and np.array_equal(one, two)
 
     def lacking(self, texts: Texts) -> int:
-        """How many texts would have to be embedded for a head, at most."""
+        """The maximum number of texts to embed for a head."""
         if (texts, None) in self._heads:
             return 0
         prompts = {text for of_class in texts.prompts() for text in of_class}
@@ -168,7 +168,7 @@ class Heads:
         self._embedded.update({(text, length, network): self._of_tokens[key, network] for text, key in keys.items()})
 
     def _read(self, texts: Sequence[str]) -> list[str]:
-        """Takes the embeddings that the store has from other settings; returns the texts that it lacks."""
+        """Reads embeddings that the store has from other settings; returns the missing texts."""
         node = self._node
         lacking = self._cell.store.items.lacking(node, texts) if texts else []
         left = set(lacking)
@@ -181,7 +181,7 @@ class Heads:
 
     @cached_property
     def _node(self) -> str:
-        """Where the store has the embeddings that the stored network makes of texts."""
+        """The node of the store with the stored network's embeddings of texts."""
         op = TextEmbeddings(self._cell.setting.language)
         return op.node(model_identity(self._cell.identity), self._cell.model, 0)
 
@@ -204,7 +204,7 @@ def _unit(rows: Array) -> Array:
 
 
 def _cut(loaded: Any, length: int) -> Any:
-    """A loaded dual encoder whose texts are cut after some tokens, the last one kept as their end."""
+    """Makes a loaded dual encoder truncate texts after some tokens, keeping the end token."""
     other = copy.copy(loaded)
     tokenizer = other.tokenizer = copy.copy(loaded.tokenizer)
     if hasattr(tokenizer, "length"):  # transformers' cut by themselves

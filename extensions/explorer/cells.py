@@ -1,4 +1,4 @@
-"""Documents of evaluations: what they were computed from, their metrics, and the command to repeat them."""
+"""Documents of evaluations: their inputs, their metrics, and the command to reproduce them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from testbed.stored_results.unread import unread_samples
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000
-MOST_CONFUSIONS = 500  # evaluations of a store whose export has the confusions of each
-LONGEST = 4_000  # characters of a part of an identity; longer ones are shown by their beginning
+MOST_CONFUSIONS = 500  # maximum evaluations of a store for exporting confusions of each
+LONGEST = 4_000  # characters of a part of an identity; longer ones are truncated
 MOST_METRICS = 400
-MOST_NAMED = 20  # samples that could not be read
+MOST_NAMED = 20  # listed unreadable samples
 
 
 class Cells:
-    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
+    """``cells/K``: sixteen evaluations of this store, by id; ``confusion/ID``: the confusions of one.
 
     Args:
         store: The results store.
-        settings: Those that are shown; evaluations on parts of settings that are not shown have no documents.
+        settings: The shown settings; evaluations on hidden parts of settings have no documents.
     """
 
     def __init__(self, store: Store, settings: Collection[str]) -> None:
         self.store = store
         self.settings = settings
-        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # asked for by `paths`, then by `document`
+        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # requested by `paths`, then by `document`
 
     def paths(self) -> Iterator[str]:
-        """All documents of cells; none where there are too many evaluations for files."""
+        """The paths of all documents of cells; empty if there are too many evaluations for files."""
         every = [
             each
             for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
@@ -57,7 +57,7 @@ class Cells:
                     yield f"confusion/{each.id}"
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, _, text = path.partition("/")
         if kind not in ("cells", "confusion"):
             raise KeyError(path)
@@ -77,7 +77,7 @@ class Cells:
         return _own(each) and (each.eval_setting in self.settings or not is_part(each.eval_setting))
 
     def _evaluation(self, number: int) -> Evaluation | None:
-        """An evaluation that was run here."""
+        """Returns an evaluation of this store."""
         try:
             found = self.store.evaluations.get(number)
         except StoreError:
@@ -136,17 +136,17 @@ class Cells:
         }
 
     def _right(self, number: int) -> str | None:
-        """The per-sample score that says whether a sample is right; None if there is none."""
+        """The per-sample score for correctness; None if there is none."""
         found = right_or_wrong(self.store.scores.specs([number])[number].values())
         return None if found is None else found.name
 
     def _unread(self, evaluation: Evaluation) -> dict[str, Any]:
-        """How many samples could not be read, and the first of them by name, each with its reason."""
+        """The number of unreadable samples, and the first of them by name, with reasons."""
         count, first = unread_samples(self.store, evaluation, MOST_NAMED)
         return {"count": count, "first": [[each.position, each.id, each.reason] for each in first]}
 
     def _beside(self, evaluation: Evaluation) -> list[list[str]]:
-        """What is published about an evaluation's metrics of all samples: metric and words."""
+        """Published values of an evaluation's metrics over all samples: metric and words."""
         if not self._published.about(evaluation.model, evaluation.eval_setting):
             return []
         compared = self._published.compare(self.store.results.of([evaluation.id]))
@@ -175,7 +175,7 @@ def _own(evaluation: Evaluation) -> bool:
 
 
 def command(evaluation: Evaluation) -> str:
-    """The command that computes an evaluation again."""
+    """Returns the command that reproduces an evaluation."""
     words = ["testbed", "run", evaluation.model, "--on", evaluation.eval_setting]
     if evaluation.sample_limit is not None:
         words += ["--limit", str(evaluation.sample_limit)]
@@ -191,7 +191,7 @@ def _time(value: Any) -> str | None:
 
 
 def _short(value: Any) -> Any:
-    """A value that is not too long to be shown; long lists and texts by their beginning."""
+    """Truncates long lists and texts."""
     if isinstance(value, dict):
         return {str(key): _short(inner) for key, inner in value.items()}
     text = json.dumps(value, default=str)

@@ -1,4 +1,4 @@
-"""What only one evaluation can tell of a sample: what it retrieved, how it compared captions, what its judges said."""
+"""Details of a sample in one evaluation: retrieved items, comparisons of captions, replies of judges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TOP = 5  # items retrieved
-_KEPT = 2  # evaluations whose embeddings are in memory
+_KEPT = 2  # evaluations with embeddings in memory
 _KINDS: dict[type[Any], str] = {
     Retrieval: "retrieval",
     CaptionSelection: "selection",
@@ -39,7 +39,7 @@ _KINDS: dict[type[Any], str] = {
 
 
 class Details:
-    """Details of evaluations, of settings that the registry knows."""
+    """Details of evaluations on registered settings."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self.store = store
@@ -47,12 +47,12 @@ class Details:
         self._kept: OrderedDict[int, Callable[[int], Any]] = OrderedDict()
 
     def kind(self, samples: SettingSamples, shown: Shown) -> str | None:
-        """Which details there are: a value of `_KINDS`, or None."""
+        """The kind of details: a value of `_KINDS`, or None."""
         setting = self.catalog.find_eval_setting(samples.name)
         return None if setting is None or not shown.kind else _kind_of(setting)
 
     def of(self, samples: SettingSamples, shown: Shown, positions: Sequence[int]) -> list[Any]:
-        """The details of some samples, in order; for a problem a text, None for a sample that was not evaluated."""
+        """The details of some samples, in order; a text for a problem, None for a sample that was not evaluated."""
         setting = self.catalog.find_eval_setting(samples.name)
         assert setting is not None
         own = samples.positions_in(shown, positions)
@@ -119,7 +119,7 @@ def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
 
 
 def retrieved_in(details: Sequence[Any]) -> set[int]:
-    """The positions of the samples that were retrieved, in details of retrieval."""
+    """The positions of the retrieved samples, in details of retrieval."""
     found = (image for each in details if isinstance(each, dict) for row in each["images"] for image in row["found"])
     return {image["position"] for image in found if image["position"] is not None}
 
@@ -135,7 +135,7 @@ def _rounded(value: Any) -> float | None:
 
 
 def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
-    """The cosine of an image with each caption of its instance, and those of the other images of it."""
+    """The cosines of an image with each caption of its instance, and those of the instance's other images."""
     values = samples.values_of(shown)
     groups: dict[str, list[int]] = {}
     for position, info in enumerate(values.samples):
@@ -181,7 +181,7 @@ def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> 
 
 
 def _judged(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
-    """What judges were asked about an answer, and what they said."""
+    """The questions to judges about an answer, and their replies."""
     task = get_task(setting.task)
     assert isinstance(task, JudgedAnswers)
     values = samples.values_of(shown)

@@ -1,4 +1,4 @@
-"""Writes the explorer as files that open from the file system and from any web server."""
+"""Writes the explorer as files that work locally and on any web server."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ INDEX = "index.html"
 
 @dataclass
 class Written:
-    """What was written.
+    """The outcome of an export.
 
     Attributes:
-        files: How many.
-        size: Their bytes.
-        pictures: How many of them are pictures.
-        without: Setting → why some of its pictures are missing.
+        files: Number of files.
+        size: Total bytes.
+        pictures: Number of pictures among them.
+        without: Setting → reason why some of its pictures are missing.
     """
 
     files: int = 0
@@ -42,12 +42,12 @@ class Written:
 
 
 def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, list[int]]:
-    """The samples of settings that an export has: half of them those that most models get wrong, half evenly spread.
+    """Chooses the samples of an export: half are those that most models get wrong, half are evenly spread.
 
     Args:
         store: The results store.
         words: Names or patterns of settings.
-        limit: At most so many of each; 0 means all.
+        limit: Maximum number for each setting; 0 means all.
 
     Raises:
         UnknownNameError: If a word matches no setting in the store.
@@ -85,9 +85,9 @@ def write(
     Args:
         out: The folder; created if missing. Files of the same names are replaced.
         explorer: Its documents.
-        part: Those of its samples.
-        pictures: Of samples.
-        chosen: Setting → the positions of samples whose pictures are written.
+        part: The documents of its samples.
+        pictures: Pictures of samples.
+        chosen: Setting → the positions of samples with pictures.
         tell: Called with notes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The files of the page, as they are installed."""
+"""The installed files of the page."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def assets() -> tuple[str, ...]:
 
 
 def asset(name: str) -> bytes:
-    """A file, one of `assets`."""
+    """Reads a file, one of `assets`."""
     return files("testbed.extensions.explorer").joinpath("assets", name).read_bytes()

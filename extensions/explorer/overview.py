@@ -29,8 +29,8 @@ from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.stored_results.leading import in_order
 from testbed.tasks.classification import task as classification
 
-MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits
-DIGITS = 10  # significant ones of a value
+MOST_SCORES = 4_000_000  # maximum samples × models to rank while a page waits
+DIGITS = 10  # significant digits of a value
 USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
@@ -51,7 +51,7 @@ def column_group(column: str) -> str:
 
 
 def pretraining_of(model: str) -> str:
-    """What the weights were trained on, as far as their names say."""
+    """The training data of the weights, if named by the model."""
     return ", ".join(trained_on(model)) or "not stated"
 
 
@@ -67,8 +67,8 @@ class Overview:
         settings: The names of the settings, by number.
         source: The store's name.
         metric: The metric of all columns; None for each setting's main one.
-        sampled: The settings whose samples are there.
-        scored: The settings of which the store has samples, so that models can be ranked on them.
+        sampled: The settings with sample documents.
+        scored: The settings with stored samples, on which models can be ranked.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Overview:
         self.metric = metric
 
     def paths(self) -> Iterator[str]:
-        """The index, and each column; then each metric of a setting that is no column."""
+        """The index, and each column; then each metric of a setting that is not a column."""
         yield "index"
         for number in range(len(self._columns)):
             yield f"values/{number}"
@@ -98,7 +98,7 @@ class Overview:
             yield from (f"metric/{index}/{number}" for number in range(len(metrics["metrics"])))
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, *numbers = path.split("/")
         if path == "index":
             return self._index
@@ -113,7 +113,7 @@ class Overview:
 
     @cached_property
     def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
-        """Setting → metric → what it declares and the largest number of samples."""
+        """Setting → metric → its declaration and the largest number of samples."""
         return {name: of for name, of in self.store.results.metric_specs().items() if name in self._numbers}
 
     @cached_property
@@ -221,12 +221,12 @@ class Overview:
         return {name: number for number, name in enumerate(self.settings)}
 
     def _ranked(self, setting: str | None, metric: str) -> bool:
-        """Whether models are ranked on the samples of a setting: there are any, and not too many to wait for."""
+        """Whether to rank models on the samples of a setting: there are some, but not too many to wait for."""
         own = self._filled.about(setting, metric)["own"]
         return setting in self.scored and own > 1 and own * (self._size(str(setting)) or 0) <= MOST_SCORES
 
     def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
-        if setting is None:  # ImageNet-testbed's averages, of what they are made from
+        if setting is None:  # for ImageNet-testbed's averages, their components
             spec = self._of_averages
         else:
             spec, _ = self._metrics[setting][metric]
@@ -240,7 +240,7 @@ class Overview:
 
     @cached_property
     def _of_averages(self) -> MetricSpec:
-        """What the metric of the averages, top-1, declares."""
+        """The declaration of the averages' metric, top-1."""
         return agreed(of["top1"][0] for of in self._metrics.values() if "top1" in of)
 
     def _size(self, setting: str) -> int | None:
@@ -254,7 +254,7 @@ class Overview:
     # Values -------------------------------------------------------------------------------------------------------
 
     def _column(self, column: dict[str, Any]) -> dict[str, Any]:
-        name = column["name"]  # has it averages, or values that come from another setting?
+        name = column["name"]  # an average, or values from another setting?
         if column["metric"] != "top1" or not (name in self._made or f"{name}_10percent" in self._metrics):
             return self._values(column["setting"], column["metric"])
         values = self._grid[name].dropna()
@@ -277,7 +277,7 @@ class Overview:
         return self._packed(self._rows(setting, metric), setting, metric)
 
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
-        """The reported value of each model; its own evaluation takes precedence over a number from elsewhere."""
+        """The reported value of each model; its own evaluation takes precedence over imported numbers."""
         found: dict[str, tuple[Any, ...]] = {}
         for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
             if row[1] is not None and (row[0] not in found or row[4] not in ELSEWHERE):
@@ -285,7 +285,7 @@ class Overview:
         return list(found.values())
 
     def _packed(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> dict[str, Any]:
-        """Parallel lists; what is the same for all models is one value."""
+        """Packs rows into parallel lists; lists of equal values become one value."""
         rows = sorted((row for row in rows if row[0] in self._places), key=lambda row: self._places[row[0]])
         size = None if setting is None else self._size(setting)
         return {
@@ -306,7 +306,7 @@ class Overview:
     def _intervals(
         self, rows: list[tuple[Any, ...]], setting: str | None, metric: str, size: int | None
     ) -> dict[str, list[float | None]]:
-        """The ends of the 95 % interval of each row; of an average none is known."""
+        """The ends of the 95 % interval of each row; unknown for averages."""
         if setting is None:
             return {"low": [None] * len(rows), "high": [None] * len(rows)}
         spec, _ = self._metrics[setting][metric]
@@ -316,7 +316,7 @@ class Overview:
         return {"low": [_number(end) for end in low], "high": [_number(end) for end in high]}
 
     def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
-        """The best models in words, for columns whose models are not ranked on their samples."""
+        """The best models in words, for columns without a ranking on samples."""
         about = self._about(setting, metric)
         spec = MetricSpec(metric, about["unit"], better=about["better"])
         return in_order(
@@ -324,7 +324,7 @@ class Overview:
         )
 
     def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
-        """The model's place → how many samples it could not read, for those of which there are any."""
+        """The model's position → number of unreadable samples, if there are any."""
         if not self._any_unread:
             return {}
         own = {int(row[5]): str(self._places[row[0]]) for row in rows if row[4] not in ELSEWHERE and row[5]}
@@ -340,7 +340,7 @@ class Overview:
 
     @cached_property
     def _sources(self) -> dict[tuple[str, str, str], str]:
-        """Model, setting and metric of a result that is published → whose value it is."""
+        """Model, setting and metric of a published result → its source."""
         return self.store.claims.sources_of_results()
 
     @cached_property
@@ -363,7 +363,7 @@ class Overview:
         return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
 
     def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
-        """What is published about measured values, by the model's place: whether one differs, and lines."""
+        """Published values beside measured ones, by the model's position: whether one differs, and lines."""
         claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
         if setting is None or not claimed:
             return {}
@@ -376,7 +376,7 @@ class Overview:
 
 
 def _same(values: list[Any]) -> Any:
-    """A list, or its only value."""
+    """A list, or its only distinct value."""
     return values[0] if values and all(each == values[0] for each in values) else values
 
 

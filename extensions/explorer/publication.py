@@ -15,7 +15,7 @@ def write_site(store: Store, folder: Path, title: str) -> int:
     """Writes the explorer's pages of a store of published values, and returns the number of files.
 
     Args:
-        store: Has what was published, and nothing else.
+        store: Store with only the published results.
         folder: The folder of the pages.
         title: Their title.
     """

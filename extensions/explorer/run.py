@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Thumbnails(RunPart):
-    """Stores thumbnails of the settings of a run, and prints how many and how large they are."""
+    """Stores thumbnails of the settings of a run, and prints their number and size."""
 
     def printed(self, catalog: Catalog, options: RunOptions, store: Store, report: Report) -> None:
         """Stores them, unless the run was interrupted."""
@@ -45,7 +45,8 @@ OPTION = RunOption(
             ["--thumbnails"],
             heading="Store and output",
             is_flag=True,
-            help="Also store a small JPEG of each sample, for testbed serve and site where the data are not. Reads each"
+            help="Also store a small JPEG of each sample, for testbed serve and site without the data. Reads"
+            " each"
             " image again.",
         )
     ],

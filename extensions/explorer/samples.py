@@ -1,11 +1,11 @@
-"""The documents of samples: what there is of a setting, its samples in chunks, and arrays for filters and comparisons.
+"""The documents of samples: an overview of a setting, its samples in chunks, and arrays for filters and comparisons.
 
 - ``samples/S``: the setting number S.
 - ``samples/S/ids/B``: the ids of a block of samples.
 - ``samples/S/filters``: arrays with a value for each sample.
-- ``samples/S/chunk/C``: some samples with what every model said.
+- ``samples/S/chunk/C``: some samples with the outputs of every model.
 - ``packed/ID``: arrays of one evaluation.
-- ``details/ID/C``: what one evaluation retrieved, or its judges said, for the samples of a chunk.
+- ``details/ID/C``: retrieved items, or replies of judges, for the samples of a chunk.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 BLOCK = 20_000  # ids in a document
-_SETTINGS = 12  # whose evaluations are known at a time
-_EVALUATIONS = 32  # whose arrays are
+_SETTINGS = 12  # settings with cached evaluations
+_EVALUATIONS = 32  # evaluations with cached arrays
 
 
 class SamplesPart:
@@ -44,8 +44,8 @@ class SamplesPart:
         store: The results store.
         catalog: The registry, for rules that read answers; settings may be unknown to it.
         settings: The names of the settings, by number.
-        chosen: For an export, setting → the positions of its samples that are in it; settings that are not named have
-            no samples there. None means everything.
+        chosen: For an export, setting → the positions of included samples; other settings have no samples there. None\n
+                       means everything.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class SamplesPart:
                     yield from (f"details/{each.id}/{chunk}" for chunk in chunks)
 
     def document(self, path: str) -> Any:
-        """A document.
+        """Returns a document.
 
         Raises:
-            KeyError: If there is none of this path.
+            KeyError: If there is no document at this path.
         """
         makers: dict[str, Callable[..., Any]] = {
             r"samples/(\d+)": self._setting,
@@ -104,10 +104,10 @@ class SamplesPart:
     # Settings and evaluations -------------------------------------------------------------------------------------
 
     def samples_of(self, number: int) -> SettingSamples:
-        """The samples of a setting by its number.
+        """Returns the samples of a setting by its number.
 
         Raises:
-            KeyError: If there is no such setting, or it has none.
+            KeyError: If the setting does not exist or has no samples.
         """
         if not 0 <= number < len(self.settings):
             raise KeyError(number)
@@ -125,14 +125,14 @@ class SamplesPart:
         return self._known[name]
 
     def positions(self, name: str, samples: SettingSamples) -> Sequence[int]:
-        """The positions of the samples that are shown."""
+        """The positions of the shown samples."""
         return range(samples.size) if self.chosen is None else self.chosen[name]
 
     def evaluation(self, number: int) -> tuple[SettingSamples, Shown]:
-        """An evaluation by its id, with the samples of its setting.
+        """Returns an evaluation by its id, with the samples of its setting.
 
         Raises:
-            KeyError: If there is none, or it has no samples.
+            KeyError: If it does not exist or has no samples.
         """
         try:
             evaluation = self.store.evaluations.get(number)
@@ -187,7 +187,8 @@ class SamplesPart:
         }
 
     def perturbs(self, name: str) -> str | None:
-        """How a setting changes images: ``"image"``; ``"attack"`` if it does so for each model; None if not at all."""
+        """The kind of perturbation of a setting: ``"image"``; ``"attack"`` if it depends on the model; None without
+        one."""
         setting = self.catalog.find_eval_setting(name)
         if setting is None:
             return None
@@ -197,7 +198,7 @@ class SamplesPart:
         return "attack" if perturbation.attacks or perturbation.needs_targets else "image"
 
     def _clean(self, name: str, parent: str | None) -> str | None:
-        """The setting with the same images as they are, among those that are stored; None if there is none."""
+        """The stored setting with the same unperturbed images; None if there is none."""
         if parent is not None:
             return parent
         bases = (str(replace(SettingReference.parse(name), corruption="")), re.split(r"-c\.", name)[0])
@@ -265,7 +266,7 @@ class SamplesPart:
         }
 
     def _scores(self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]]) -> dict[str, Any]:
-        """The scores of each model and each sample; of logits only the main one."""
+        """The scores of each model and each sample; for logits only the main one."""
         names = [samples.main] if samples.kind == LOGITS and samples.main else None
         found = self.store.scores.rows(own, names)
         every = sorted({name for scores in found.values() for name in scores})
@@ -281,7 +282,7 @@ class SamplesPart:
     def _errors(
         self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]], ids: Sequence[str]
     ) -> dict[str, dict[str, str]]:
-        """Place of the evaluation → place of the sample → why it could not be read, without the folder of the data."""
+        """Position of the evaluation → position of the sample → why it could not be read, without the data folder."""
         errors = self.store.samples.error_rows(each.root for each in samples.shown)
         found: dict[str, dict[str, str]] = {}
         for number, each in enumerate(samples.shown):
@@ -303,7 +304,7 @@ class SamplesPart:
         return self.details.of(samples, shown, positions)
 
     def retrieved(self, samples: SettingSamples) -> set[int]:
-        """The samples that models retrieved for those that are shown."""
+        """The samples that models retrieved for the shown ones."""
         found: set[int] = set()
         chunks = range(-(-len(self.positions(samples.name, samples)) // size_of_chunk(samples)))
         for each in samples.shown:

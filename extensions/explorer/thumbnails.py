@@ -1,6 +1,6 @@
-"""Thumbnails in the store, so that a page has pictures where the data are not: ``testbed run --thumbnails``.
+"""Thumbnails in the store, so that a page has pictures without the data: ``testbed run --thumbnails``.
 
-They are found by the content of a picture, are shared by all settings with it, and are no part of any identity.
+They are keyed by the content of a picture, are shared by all settings with it, and are not part of any identity.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TOGETHER = 256  # thumbnails in a transaction
 
 @dataclass
 class Stored:
-    """What was stored.
+    """The outcome of storing thumbnails.
 
     Attributes:
-        number: Of new thumbnails.
-        size: Their bytes.
-        skipped: Pictures that could not be read.
+        number: Number of new thumbnails.
+        size: Total bytes.
+        skipped: Number of unreadable pictures.
     """
 
     number: int = 0
@@ -44,12 +44,12 @@ class Stored:
 def store_thumbnails(
     store: Store, catalog: Catalog, settings: Iterable[str], tell: Callable[[str], None] = lambda note: None
 ) -> Stored:
-    """Stores a thumbnail of every sample that has none yet; of perturbed settings also the perturbed ones.
+    """Stores a thumbnail of every sample without one; for perturbed settings also the perturbed images.
 
     Args:
         store: Open for writing.
-        catalog: Knows the data sets.
-        settings: Names of settings that are in the store.
+        catalog: Catalog with the data sets.
+        settings: Names of settings in the store.
         tell: Called with notes on settings without pictures.
     """
     pictures, done = Pictures(store, catalog), Stored()
@@ -67,7 +67,7 @@ def store_thumbnails(
 
 
 def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Which pictures of a setting have no thumbnail: key → sample, for pictures as they are and perturbed ones."""
+    """The pictures of a setting without thumbnails: key → sample, for unperturbed and perturbed pictures."""
     infos = store.datasets.get(samples.dataset).samples
     perturbation = catalog.get_eval_setting(samples.name).perturbation
     whole = {key_of(samples, each, False): each for each in infos}

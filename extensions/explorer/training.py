@@ -1,4 +1,4 @@
-"""Documents of training: the watched runs, and of each the curves of its checkpoints."""
+"""Documents of training: the watched runs, and the curves of their checkpoints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from testbed.extensions.explorer.documents import item_at
 from testbed.stored_results.checkpoints import Curve, Point, curves, failures
 
 PATH = "training"
-DIGITS = 10  # significant ones of a value
+DIGITS = 10  # significant digits of a value
 
 
 class Training:
-    """``training``: the runs; ``training/K``: the curves of one, and what failed; ``training/K/M``: by another metric.
+    """``training``: the runs; ``training/K``: the curves and failures of one; ``training/K/M``: by another metric.
 
     Args:
         store: The results store.
-        settings: Those that are shown.
+        settings: The shown settings.
         metric: The metric of the curves, on settings that have it; None for each setting's main one.
     """
 
@@ -33,7 +33,7 @@ class Training:
         self.metric = metric
 
     def paths(self) -> Iterator[str]:
-        """The runs, and each of them, if there are any."""
+        """The paths of the runs, if there are any."""
         if self._runs:
             yield PATH
         for number, run in enumerate(self._runs):
@@ -41,7 +41,7 @@ class Training:
             yield from (f"{PATH}/{number}/{metric}" for metric in range(len(self._metrics(run))))
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, *numbers = path.split("/")
         if kind != PATH or not self._runs or len(numbers) > 2:
             raise KeyError(path)
@@ -77,17 +77,17 @@ class Training:
 
 
 def labels(runs: Sequence[str]) -> list[str]:
-    """Names of runs for people: their folders below the one that all share, and that one's name."""
+    """Display names of runs: their folders below the common one, and its name."""
     try:
         shared = os.path.commonpath(runs)
         above = os.path.dirname(os.path.dirname(shared) if shared in runs else shared)
         return [os.path.relpath(each, above) for each in runs]
-    except ValueError:  # names that are no absolute paths
+    except ValueError:  # names that are not absolute paths
         return list(runs)
 
 
 def _run(found: Sequence[Curve]) -> dict[str, Any]:
-    """Curves in the unit of most checkpoints; those of another one, which another watch noted, are counted."""
+    """Curves in the unit of most checkpoints; counts checkpoints with another unit, recorded by another watch."""
     units = Counter({each.evaluation: each.checkpoint.unit for curve in found for each in curve.points}.values())
     unit = max(units, key=lambda each: (units[each], each)) if units else ""
     kept = [
@@ -105,7 +105,7 @@ def _run(found: Sequence[Curve]) -> dict[str, Any]:
 
 
 def _curve(curve: Curve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
-    """Parallel lists by step; ``at`` are places in the list of checkpoints."""
+    """Parallel lists by step; ``at`` has positions in the list of checkpoints."""
     best, spec = curve.best(), curve.spec
     return {
         "setting": curve.eval_setting,

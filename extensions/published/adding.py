@@ -1,4 +1,4 @@
-"""Files of published values become claims in the store."""
+"""Adds files of published values to the store as claims."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from testbed.extensions.published.forms import forms, robustbench_corruptions
 from testbed.extensions.published.mapped import Map
 from testbed.extensions.published.sources import SourceFile, usual_place
 
-OTHERS = "files of another form"
+OTHERS = "files of another format"
 
 
 @dataclass(frozen=True)
 class Added:
-    """What was read of a file.
+    """The contents of a file.
 
     Attributes:
         source: The file.
-        claims: The values that are claims.
-        new: How many of them were stored now.
+        claims: Its claims.
+        new: Number of newly stored ones.
     """
 
     source: ClaimSource
@@ -42,7 +42,7 @@ class Added:
 
     @property
     def unmapped(self) -> Counter[str]:
-        """Why → how many claims name no model or setting of testbed."""
+        """Reason → number of claims without a model or setting of testbed."""
         return Counter(each.why for each in self.claims if each.why is not None)
 
 
@@ -50,7 +50,7 @@ def add_known(store: Store, file: SourceFile, path: Path) -> Added:
     """Adds a file of the manifest.
 
     Raises:
-        StoreError: If it cannot be read, or is of another form than the manifest says.
+        StoreError: If it cannot be read, or has another format than in the manifest.
     """
     about = {"repository": file.repository, "revision": file.commit, "licence": file.licence, "date": file.date}
     return add(store, [read_document(path, file.path)], file.source, about=about)
@@ -65,20 +65,19 @@ def add(
     own_names: bool = False,
     settings: Collection[str] | None = (),
 ) -> Added:
-    """Adds the claims of a file, or of the files of a folder, which are of one form.
+    """Adds the claims of a file, or of the files of a folder, which have the same format.
 
     Args:
-        store: Open to write.
+        store: Store open for writing.
         documents: The files.
         name: The source's name.
-        columns: Which columns to take; None recognises files by their columns.
+        columns: The columns to use; None recognises files by their columns.
         about: Further fields of `ClaimSource`.
-        own_names: Whether models may have any names.
+        own_names: Whether to accept any names of models.
         settings: As for `Reading`.
 
     Raises:
-        StoreError: If a file is of no form that is known, has a column that is not, or a value out of range; nothing
-            is stored then.
+        StoreError: If a file has an unknown format or column, or a value out of range; nothing is stored then.
     """
     left_out: Counter[str] = Counter()
     read: list[tuple[_File, list[Claim]]] = []
@@ -109,7 +108,7 @@ def add(
 
 
 class _File(NamedTuple):
-    """What is kept of a file that was read; a folder may have thousands of large ones."""
+    """The data kept of a file; a folder may have thousands of large ones."""
 
     path: str
     name: str
@@ -118,10 +117,10 @@ class _File(NamedTuple):
 
 
 def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator[tuple[Document, Form | Map | None]]:
-    """Each file with its form; None for those of no form beside others.
+    """Each file with its format; None for unknown formats among known ones.
 
     Raises:
-        StoreError: If none is of a form that is known, or they are of several.
+        StoreError: If none has a known format, or they have several.
     """
     known: tuple[str, Form | Map] | None = None
     unknown: Document | None = None
@@ -132,21 +131,21 @@ def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator
         elif known is None:
             known = each.path, columns or form_of(each)
         elif form is not known[1]:
-            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them apart")
+            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them separately")
         yield each, form
     if known is None and unknown is not None:
         form_of(unknown)
 
 
 def read_folder(folder: Path) -> Iterator[Document]:
-    """The JSON files of a folder, one after the other.
+    """Yields the JSON files of a folder.
 
     They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, MTEB's in folders of models and revisions, or
-    Every Eval Ever's in folders of collections, developers and models. Of what testbed publish wrote, it is the
-    manifest.
+    Every Eval Ever's in folders of collections, developers and models. For the output of testbed publish, only the
+    manifest is read.
 
     Raises:
-        StoreError: If there is none.
+        StoreError: If there are none.
     """
     published = folder / own_results.MANIFEST
     if published.is_file() and own_results.matches(manifest := read_document(published)):
@@ -161,17 +160,18 @@ def read_folder(folder: Path) -> Iterator[Document]:
 
 
 def form_of(document: Document) -> Form:
-    """The form that a file is of.
+    """Determines the format of a file.
 
     Raises:
-        StoreError: If none is.
+        StoreError: If it is unknown.
     """
     found = _form(document)
     if found is None:
         given = document.header or list(document.records[0] if document.records else ())
         raise StoreError(
-            f"{document.path} is of no form that is known: it begins with {', '.join(given[:6]) or 'nothing'};"
-            f" the forms are {', '.join(each.NAME for each in forms())};"
+            f"{document.path} has an unknown format: it begins with"
+            f" {', '.join(given[:6]) or 'nothing'};"
+            f" the formats are {', '.join(each.NAME for each in forms())};"
             " --map model=COLUMN setting=COLUMN|NAME value=COLUMN reads any other table"
         )
     twice = repeated(document.header)

@@ -1,8 +1,7 @@
 """Publishes measured results: a table, a manifest and a README, for a git repository or a data set on the hub.
 
-``results.csv`` has a row for each metric, sorted, with as many digits as it takes to read the same numbers back.
-``manifest.json`` says how each cell was measured, and what digest the table has. `own_results`
-reads both. Equal stores give equal bytes.
+``results.csv`` has a row for each metric, sorted, with enough digits to restore the numbers exactly. ``manifest.json``
+has the protocol of each cell and the digest of the table. `own_results` reads both. Equal stores give equal bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from testbed.spreadsheet import as_csv
 from testbed.stored_results.measured_cells import Cell, measured_cells, public_name
 
 README, ATTRIBUTES = "README.md", ".gitattributes"
-LARGE = 10_000_000  # bytes from which git should keep a file apart; the hub wants it so, too
+LARGE = 10_000_000  # bytes above which git should use LFS, as the hub requires
 UNDEFINED = "metrics have no value"
 OUTSIDE = "values are outside of the range of a fraction"
 _MARK = "<!-- written by testbed publish -->"
@@ -38,12 +37,12 @@ _SHOWN = 500  # rows of the README's table
 
 @dataclass
 class Published:
-    """What was published.
+    """The outcome of publishing.
 
     Attributes:
-        cells: How many cells.
-        values: How many values.
-        left_out: What was left out → how often.
+        cells: Number of cells.
+        values: Number of values.
+        left_out: What was left out → count.
     """
 
     cells: int = 0
@@ -57,11 +56,12 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     Args:
         store: The results store.
         folder: The output folder; created if missing.
-        models: Names or patterns; none means all.
-        settings: Names or patterns; none means all but parts of others.
+        models: Names or patterns; empty means all.
+        settings: Names or patterns; empty means all except parts of others.
 
     Raises:
-        StoreError: If nothing of these was measured here, or the folder has a README or a manifest of another kind.
+        StoreError: If none of these were measured here, or the folder has a README or a manifest of another
+            kind.
         UnknownNameError: If a word matches nothing.
     """
     _require_own(folder)
@@ -81,7 +81,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
         "cells": [_about(cell, sides.get(cell.evaluation.id)) for cell in cells],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    # The manifest last: until it is there, the table's digest is that of an earlier one.
+    # Written last: until then, the manifest's digest belongs to an earlier table.
     write_atomically(folder / TABLE, table)
     write_atomically(folder / ATTRIBUTES, _attributes(len(table)).encode())
     write_atomically(folder / README, _readme(cells, done).encode())
@@ -113,7 +113,7 @@ def _row(cell: Cell, metric: Metric) -> list[Any]:
 
 
 def _about(cell: Cell, side: int | None) -> dict[str, Any]:
-    """How a cell was measured, as texts: the protocol of its claims."""
+    """The protocol of a cell's claims, as texts."""
     evaluation, dataset = cell.evaluation, cell.dataset
     done = evaluation.completed_at
     view = {name: value for name, value in cell.part("view").items() if value is not None}
@@ -140,15 +140,15 @@ def _about(cell: Cell, side: int | None) -> dict[str, Any]:
 
 
 def _require_own(folder: Path) -> None:
-    """Checks that files which would be replaced are of an earlier publication."""
+    """Checks that files to be replaced come from an earlier publication."""
     for name, mark in ((README, _MARK), (MANIFEST, FORM)):
         path = folder / name
         if path.exists() and mark not in read_regular(path).decode("utf-8", "replace"):
-            raise StoreError(f"{path} is not written by testbed publish; give another folder, or remove it")
+            raise StoreError(f"{path} was not written by testbed publish; give another folder, or remove it")
 
 
 def _attributes(size: int) -> str:
-    """Git may not change the ends of lines, which the digest covers."""
+    """Git attributes that preserve line ends, which the digest covers."""
     return f"{TABLE} filter=lfs diff=lfs merge=lfs -text\n" if size >= LARGE else f"{TABLE} -text\n"
 
 
@@ -193,6 +193,6 @@ def _line(cell: Cell) -> str | None:
 
 
 def _escaped(text: str) -> str:
-    """A text in a cell of a Markdown table, in which nothing is markup."""
+    """Escapes markup in a cell of a Markdown table."""
     safe = "".join(f"\\{each}" if each in r"\`*_{}[]<>|#!~" else each for each in text)
     return " ".join(safe.split())

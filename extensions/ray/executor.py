@@ -1,7 +1,7 @@
 """Workers as Ray actors: one for each GPU of a cluster, or on its CPUs.
 
-Ray finds room for the workers, and starts them again elsewhere when a machine is lost; which shard goes to whom is the
-pool's business, as it is for processes.
+Ray places the workers, and restarts them elsewhere when a machine is lost; the pool assigns shards to workers, as
+it does for processes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RayExecutor:
         workers = self._options.data_workers
         names = tuple(each.gpu_name or "GPU" for each in with_gpus for _ in range(each.gpus))
         return Resources(
-            ["cuda:0"] * len(names),  # Ray shows each worker its own one
+            ["cuda:0"] * len(names),  # Ray shows each worker only its own
             min(MAX_DATA_WORKERS, share) if workers is None else workers,
             max(1, share),
             names,
@@ -72,7 +72,7 @@ class RayExecutor:
 
     @staticmethod
     def start_ahead() -> None:
-        """Nothing: the cluster runs already."""
+        """Does nothing: the cluster is already running."""
 
     def run(
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
@@ -90,5 +90,5 @@ class RayExecutor:
 
 
 def _fits(rooms: list[int], size: int, number: int) -> bool:
-    """Whether so many workers of so many CPUs have room."""
+    """Whether this many workers with this many CPUs fit."""
     return sum(room // size for room in rooms) >= number

@@ -1,4 +1,4 @@
-"""Whether the nodes of a Ray cluster have the weights and the data of a run: results must not depend on the node."""
+"""Checks that the nodes of a Ray cluster have the weights and data of a run: results must not depend on the node."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SHOWN = 3
 
 
 def require_inputs(ray: Any, nodes: Sequence[Node], job: Job, catalog: Catalog) -> None:
-    """Has each node compare the weights of the job's models, and its first and last samples, with this machine's.
+    """Compares the weights of the job's models, and its first and last samples, on each node with this machine's.
 
     Raises:
-        RunError: If a node lacks some, or has others. Names the node, and what it lacks.
+        RunError: If some are missing or different on a node; the message names the node and the files.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -52,7 +52,7 @@ def require_inputs(ray: Any, nodes: Sequence[Node], job: Job, catalog: Catalog) 
 
 
 def differing_inputs(packed: bytes, expected: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
-    """Runs on a node: what it has otherwise than was expected, for people."""
+    """Runs on a node: describes its differences from the expected inputs."""
     from testbed.registry import registry
 
     os.environ.update(variables)
@@ -66,9 +66,9 @@ def differing_inputs(packed: bytes, expected: Mapping[str, str], variables: Mapp
 
 
 def found_inputs(job: Job, catalog: Catalog) -> dict[str, str]:
-    """What the weights and some samples are here, by their names; or a line that begins with the name and says why not.
+    """Digests of the weights and of some samples, by name; or a line with the name and the problem.
 
-    Weights that are identified by a word, or made when they are asked for, are no files.
+    Weights that are identified by a word, or created on demand, are not files.
     """
     found = {}
     with using(job.inputs):

@@ -1,4 +1,4 @@
-"""What VLMEvalKit recorded of answers, beside what testbed makes of the same answers."""
+"""Compares VLMEvalKit's recorded scores with testbed's for the same answers."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from testbed.entities import DatasetInfo
 
 PUBLISHED, DEFAULT = "vlmevalkit", "default"
-LEAST_SIMILARITY = 0.5  # of ANLS; less is 0
-SAME = 1e-6  # scores of an answer that differ by less are the same: files hold rounded numbers
-_VANILLA = "_vanilla_"  # in the names of tables whose rotations are rows of their own
+LEAST_SIMILARITY = 0.5  # threshold of ANLS; smaller similarities count as 0
+SAME = 1e-6  # smaller differences of scores are ignored, since files have rounded numbers
+_VANILLA = "_vanilla_"  # in the names of tables with rotations as separate rows
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Number:
 
     Attributes:
         file: The name of the file.
-        row: What names the row there; empty if there is one only.
+        row: Label of the row; empty for a single row.
         column: The column.
         recorded: The number.
-        metric: Our metric of the same meaning; None if none is known.
-        slice: Of which rows.
-        ours: Its value by each set of rules, in the unit of the file; None where it is not defined.
+        metric: testbed's corresponding metric; None if unknown.
+        slice: Slice of the rows.
+        ours: Its value by each set of rules, in the unit of the file; None if undefined.
     """
 
     file: str
@@ -62,14 +62,14 @@ class Number:
     ours: Mapping[str, float | None]
 
     def difference(self, rules: str) -> float | None:
-        """Ours minus the recorded one."""
+        """testbed's value minus the recorded one."""
         value = self.ours.get(rules)
         return None if value is None else value - self.recorded
 
 
 @dataclass(frozen=True)
 class Ours:
-    """What a set of rules says of an answer."""
+    """The result of a set of rules for an answer."""
 
     extracted: str | None
     score: float | None
@@ -77,15 +77,15 @@ class Ours:
 
 @dataclass(frozen=True)
 class Row:
-    """The recorded score of an answer (of a question with all its rotations), and ours by each set of rules.
+    """The recorded score of an answer (of a question with all its rotations), and testbed's by each set of rules.
 
     Attributes:
         file: The name of the file.
-        index: Of the question.
+        index: Index of the question.
         answer: The right answer.
-        prediction: The answer that was scored; None if there is none.
-        recorded: Its score there.
-        ours: By each set of rules; its score is None without an answer.
+        prediction: The scored answer; None if there is none.
+        recorded: Its recorded score.
+        ours: Results by each set of rules; the score is None without an answer.
     """
 
     file: str
@@ -96,20 +96,20 @@ class Row:
     ours: Mapping[str, Ours]
 
     def differs(self, rules: str) -> bool:
-        """Whether our score is another."""
+        """Whether testbed's score differs."""
         score = self.ours[rules].score
         return score is None or abs(score - self.recorded) > SAME
 
 
 @dataclass(frozen=True)
 class Compared:
-    """All that was recorded beside a file of answers.
+    """The comparison of everything recorded beside a file of answers.
 
     Attributes:
         predictions: The file of answers.
         numbers: The reports.
-        rows: The scores of answers; those of rows that were not asked here are left out.
-        unasked: How many these are, by file.
+        rows: The scores of answers; rows without stored answers are left out.
+        unasked: Number of these, by file.
     """
 
     predictions: Path
@@ -119,18 +119,18 @@ class Compared:
 
 
 def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
-    """Compares what VLMEvalKit recorded beside a file of answers with scores of these answers by rules.
+    """Compares the scores that VLMEvalKit recorded beside a file of answers with scores by rules.
 
     Args:
-        store: The results store, in which the answers are.
+        store: The results store with the answers.
         model: ``replay:FILE``.
-        eval_setting: The setting that they answer, with any rules.
+        eval_setting: The setting of the answers, with any rules.
 
     Raises:
-        StoreError: If these are no recorded answers of VLMEvalKit, the setting asks no questions of a table, or nothing
-            was recorded beside the file.
+        StoreError: If these are not recorded answers of VLMEvalKit, the setting has no questions from a table, or
+            nothing was recorded beside the file.
         DataError: If a recorded file cannot be read.
-        UnknownNameError: If the store has no such model or setting.
+        UnknownNameError: If the model or the setting is not in the store.
     """
     name = ReplayFamily().canonical(model) or model
     evaluation = _evaluation(store, name, eval_setting)
@@ -145,7 +145,7 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
         )
     identity = store.evaluations.identity(evaluation).get("view", {})
     if not {"scoring", "report"} <= set(identity) or evaluation.dataset_id is None:
-        raise StoreError(f"{eval_setting} asks no questions of a table, so it has no such scores")
+        raise StoreError(f"{eval_setting} has no questions from a table, so it has no such scores")
     scoring, chosen = str(identity["scoring"][0]), str(identity["report"][0])
     dataset = store.datasets.get(evaluation.dataset_id)
     replies = replies_of(store.outputs.read(evaluation.id, "text"))
@@ -156,13 +156,13 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
 def compared(
     recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str
 ) -> Compared:
-    """Compares what was recorded with what rules make of the same answers.
+    """Compares recorded scores with scores of the same answers by rules.
 
     Args:
-        recorded: What lies beside the file of answers.
+        recorded: The recorded files beside the file of answers.
         answered: The answers as each set of rules reads them.
-        chosen: What is reported; a name in `testbed.answers.reports.report.REPORTS`.
-        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
+        chosen: The report; a name in `testbed.answers.reports.report.REPORTS`.
+        scoring: The scoring; a name in `testbed.answers.scorings.SCORINGS`.
         set_name: VLMEvalKit's name of the set.
     """
     metrics = {
@@ -242,10 +242,10 @@ def _rows(
 
 
 def _from_matches(scoring: str, matches: Sequence[float]) -> float:
-    """The score that VLMEvalKit's report is made of, from how an answer matches each reference.
+    """Computes VLMEvalKit's score of an answer from its matches with each reference.
 
-    That is the smallest distance of ANLS, as a similarity, the best match of what may equal any reference, and the mean
-    of others.
+    This is the smallest ANLS distance as a similarity, the best match if any reference may match, and the mean\n
+    otherwise.
     """
     if scoring == "anls":
         similarity = 1 - min(matches)
@@ -254,7 +254,7 @@ def _from_matches(scoring: str, matches: Sequence[float]) -> float:
 
 
 def _rotations(answered: Answered) -> list[Ours]:
-    """Of each row, what is said of it and all its rotations together: right if all are."""
+    """Combines each row with all its rotations: right if all are right."""
     bases = [base_index(index, row.get("g_index")) for index, row in zip(answered.ids, answered.columns, strict=True)]
     groups: dict[int, list[Verdict | None]] = {}
     for base, verdict in zip(bases, answered.verdicts, strict=True):

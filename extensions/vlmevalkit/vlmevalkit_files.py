@@ -1,8 +1,8 @@
-"""Writes answers and scores as VLMEvalKit does: for each model a folder with a table of predictions and its scores.
+"""Writes answers and scores like VLMEvalKit: for each model a folder with a table of predictions and its scores.
 
-``<model>/<model>_<set>.tsv`` has the rows of the set without pictures, with the column ``prediction``. Beside it lie
-the scores as VLMEvalKit names them: ``_acc.csv`` (multiple choice, VQA), ``_score.csv`` (yes or no) or ``_score.json``;
-and ``status.json`` says what they are.
+``<model>/<model>_<set>.tsv`` has the rows of the set without pictures, with the column ``prediction``. Beside it are
+the scores under VLMEvalKit's names: ``_acc.csv`` (multiple choice, VQA), ``_score.csv`` (yes or no) or ``_score.json``;
+and ``status.json`` describes them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from testbed.registry.references import SettingReference, is_part
 from testbed.spreadsheet import as_csv
 
 TASKS = ("question_answering", "judged_answers")
-FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
-EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
-_OF_ANSWERS = ("coverage", "empty")  # metrics of a set whose right answers are hidden
+FAILURE = "Failed to obtain answer via API."  # placeholder for a missing answer
+EXACT_MATCHING = "exact_matching"  # the judge's name without a judge
+_OF_ANSWERS = ("coverage", "empty")  # metrics of a set with hidden right answers
 _SCORERS = tuple(f"{task}@" for task in TASKS)
 
 
@@ -38,10 +38,10 @@ class Exported:
     """The files of an evaluation.
 
     Attributes:
-        evaluation: Which one.
+        evaluation: The evaluation.
         set_name: VLMEvalKit's name of the set.
-        report: What is reported.
-        scoring: How answers are scored.
+        report: The kind of report.
+        scoring: The scoring of answers.
         judge: The judge; `EXACT_MATCHING` for rules alone.
         metrics: The metrics by name and slice.
     """
@@ -66,7 +66,7 @@ def export_vlmevalkit(
         eval_settings: The settings; None for all that ask questions.
 
     Returns:
-        The files that were written.
+        The written files.
 
     Raises:
         StoreError: If there are no answers to questions among them, or two models would have the same file.
@@ -120,7 +120,7 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
 
 
 def set_name_of(eval_setting: str) -> str:
-    """VLMEvalKit's name of the set that a setting asks, with the words after it, but not the judge."""
+    """Returns VLMEvalKit's name of a setting's set, with its suffixes, but without the judge."""
     name = SettingReference.parse(eval_setting).question
     return Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name
 
@@ -158,7 +158,7 @@ def _prediction(value: dict[str, Any] | None) -> str:
 def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> Path:
     if delimiter == ",":
         text = as_csv(rows)
-    else:  # VLMEvalKit reads these answers as they are
+    else:  # VLMEvalKit reads these answers unchanged
         file = io.StringIO()
         csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
         text = file.getvalue()
@@ -170,10 +170,10 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 
 
 def _scores(each: Exported, stem: Path) -> list[Path]:
-    """The scores, in the form that VLMEvalKit has for the report; in JSON with our names where it is not known."""
+    """Writes the scores in VLMEvalKit's format for the report, else in JSON with testbed's names."""
     paths: list[Path] = []
     if not any(name not in _OF_ANSWERS for name, _ in each.metrics):
-        return paths  # right answers are hidden: the predictions are what there is
+        return paths  # right answers are hidden: there are only predictions
     for form in forms(each.report, each.scoring, each.metrics, each.set_name):
         path = stem.with_name(f"{stem.name}{form.suffix}")
         if form.fields is None:
@@ -193,7 +193,7 @@ def _shown(cell: str | Cell, metrics: Metrics) -> Any:
 
 
 def _as_json(each: Exported) -> dict[str, Any]:
-    """All metrics by their names; of slices, by ``name|slice``."""
+    """All metrics by name; for slices, by ``name|slice``."""
     published = REPORTS[each.report].published if each.report in REPORTS else {}
     return {
         published.get(name, name) if part == OVERALL else f"{published.get(name, name)}|{part}": metric.value
@@ -202,7 +202,7 @@ def _as_json(each: Exported) -> dict[str, Any]:
 
 
 def _status(several: Sequence[Exported]) -> dict[str, Any]:
-    """What VLMEvalKit's ``status.json`` says of a run."""
+    """The contents of VLMEvalKit's ``status.json``."""
     first = several[0].evaluation
     done = [each.evaluation.completed_at for each in several if each.evaluation.completed_at is not None]
     return {

@@ -1,4 +1,4 @@
-"""The files of scores that VLMEvalKit writes, and which metric of ours each of their numbers is."""
+"""VLMEvalKit's files of scores, and testbed's metric for each of their numbers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from testbed.entities import OVERALL, Metric
 
 Metrics = Mapping[tuple[str, str], Metric]  # by name and slice
 
-CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rotations VLMEvalKit counts together
+CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in names of sets whose rotations VLMEvalKit combines
 _CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number in a file of VLMEvalKit: a metric of ours, times a scale."""
+    """A number in a file of VLMEvalKit: a metric of testbed times a scale."""
 
     metric: str
     slice: str = OVERALL
     scale: float = 1.0
 
     def value(self, metrics: Metrics) -> float | None:
-        """The number; None if there is no such metric, or it is not defined."""
+        """The number; None if the metric is missing or undefined."""
         found = metrics.get((self.metric, self.slice))
         return None if found is None or found.value is None else found.value * self.scale
 
@@ -34,9 +34,9 @@ class Form:
     """A file of scores.
 
     Attributes:
-        suffix: How its name ends, such as ``_acc.csv``.
-        rows: Of a CSV file, the header first.
-        fields: Of a JSON file; ``a|b`` is the field b of the object a.
+        suffix: Suffix of its name, such as ``_acc.csv``.
+        rows: Rows of a CSV file, the header first.
+        fields: Fields of a JSON file; ``a|b`` is the field b of the object a.
     """
 
     suffix: str
@@ -45,25 +45,25 @@ class Form:
 
 
 def is_circular_there(set_name: str) -> bool:
-    """Whether VLMEvalKit counts a set's rotations together, which depends on its name alone."""
+    """Whether VLMEvalKit combines a set's rotations, which depends only on its name."""
     return any(word in set_name.lower() for word in CIRCULAR)
 
 
 def primary_of(report: str, known: Collection[tuple[str, str]]) -> str:
-    """The main metric of a report: of questions that turned out to be asked in rotations ``circular``."""
+    """The main metric of a report; ``circular`` for questions that were asked in rotations."""
     if report == "accuracy" and ("circular", OVERALL) in known:
         return "circular"
     return REPORTS[report].primary
 
 
 def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_name: str = "") -> list[Form]:
-    """The files that VLMEvalKit writes for a report; none if its form is not known here.
+    """Returns VLMEvalKit's files for a report; empty if their format is unknown.
 
     Args:
         report: A name in `REPORTS`.
-        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
-        known: The names and slices of our metrics.
-        set_name: VLMEvalKit's name of the set, which decides whether it counts rotations together.
+        scoring: The scoring; a name in `testbed.answers.scorings.SCORINGS`.
+        known: Names and slices of testbed's metrics.
+        set_name: VLMEvalKit's name of the set, which determines whether it combines rotations.
     """
     primary = primary_of(report, known)
     if primary == "circular" and set_name and not is_circular_there(set_name):
@@ -121,7 +121,7 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_nam
 
 
 def filled(fields: Mapping[str, Cell | Sequence[Cell]], metrics: Metrics) -> dict[str, Any]:
-    """The fields of a JSON file with their numbers; None where a metric is not defined."""
+    """The fields of a JSON file with their numbers; None if a metric is undefined."""
     found: dict[str, Any] = {}
     for name, cell in fields.items():
         *objects, last = name.split("|")
@@ -137,11 +137,11 @@ _CAPTIONS: Mapping[str, Cell | Sequence[Cell]] = {
     "ROUGE_L": Cell("ROUGE_L", scale=100),
     "CIDEr": Cell("CIDEr", scale=100),
 }
-_VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # as VLMEvalKit calls them, and as we do
+_VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # VLMEvalKit's and testbed's names
 
 
 def _parts(known: Collection[tuple[str, str]], name: str, before: str) -> list[str]:
-    """The labels of the slices of a metric that begin so and go no deeper."""
+    """The labels of a metric's slices with this prefix and no further level."""
     given = [part.removeprefix(before) for metric, part in known if metric == name and part.startswith(before)]
     deeper = ("/category/", "/l2-category/", "/setting/")
     return sorted(part for part in given if not any(each in part for each in deeper))
@@ -151,9 +151,9 @@ def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") ->
     """Rows for splits; columns Overall, l2-categories, categories; fractions.
 
     Args:
-        known: The names and slices of our metrics.
+        known: Names and slices of testbed's metrics.
         name: The metric.
-        alone: The one split whose categories are reported, if it is one only.
+        alone: The split whose categories are reported, if there is only one.
     """
     splits = _parts(known, name, _SPLIT)
     parts = [before + part for before in (_ABILITY, _CATEGORY) for part in _parts(known, name, before)]
@@ -167,7 +167,7 @@ def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") ->
 
 
 def _together(tables: Sequence[tuple[str, list[list[str | Cell]]]]) -> list[list[str | Cell]]:
-    """Tables with the same columns in one; the name of each before its splits, or in place of "none"."""
+    """Joins tables with the same columns; prefixes their splits by the table's name, which replaces "none"."""
     rows = [tables[0][1][0]]
     for name, table in tables:
         rows += [[name if split == "none" else f"{name}_{split}", *cells] for split, *cells in table[1:]]
@@ -175,7 +175,7 @@ def _together(tables: Sequence[tuple[str, list[list[str | Cell]]]]) -> list[list
 
 
 def _in_percent(known: Collection[tuple[str, str]], name: str, by_split: bool = True) -> list[list[str | Cell]]:
-    """One row in percent: of VQA splits and Overall, or Overall and categories; of yes or no all but splits."""
+    """One row in percent: splits and Overall, or Overall and categories, for VQA; all but splits for yes or no."""
     splits = _parts(known, name, _SPLIT) if by_split else []
     if splits:
         return [[*splits, "Overall"], [*(Cell(name, _SPLIT + each, 100) for each in splits), Cell(name, scale=100)]]
@@ -194,7 +194,7 @@ def _mme(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
 
 
 def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
-    """Rows for all and for categories; columns as VLMEvalKit names the metrics; in percent."""
+    """Rows for all and for categories; columns by VLMEvalKit's names; in percent."""
     published = dict(REPORTS[report].published)
     if report == "pope":
         published = {"f1": "Overall", "accuracy": "acc", "precision": "precision", "recall": "recall"}
@@ -280,7 +280,7 @@ def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
 
 LABELS = ("split", "cycle", "type", "Task&Skill", "subject")  # columns that name rows
 
-Key = tuple[str, str]  # what names the row, and the column
+Key = tuple[str, str]  # labels of the row and the column
 
 
 def cells_of(form: Form) -> dict[Key, Cell]:
@@ -299,10 +299,10 @@ def cells_of(form: Form) -> dict[Key, Cell]:
 
 
 def numbers_of(recorded: Any) -> dict[Key, float]:
-    """The numbers of a recorded report by row and column, as `cells_of` names them.
+    """Extracts the numbers of a recorded report by row and column, labelled as in `cells_of`.
 
     Args:
-        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. What is no number is left out.
+        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. Other values are left out.
     """
     found: dict[Key, float] = {}
     for row in recorded if isinstance(recorded, list) else [recorded]:
@@ -313,7 +313,7 @@ def numbers_of(recorded: Any) -> dict[Key, float]:
 
 
 def _flat(row: Mapping[str, Any], before: str) -> list[tuple[str, float]]:
-    """The numbers in an object, those of objects in it included."""
+    """The numbers in an object, including nested objects."""
     found: list[tuple[str, float]] = []
     for name, value in row.items():
         if isinstance(value, dict):

@@ -20,15 +20,15 @@ CURVE = (
 
 
 def curves(results: Results, metric: str | None = None) -> pd.DataFrame:
-    """The checkpoints of training runs among these models, as ``testbed watch`` noted them, by run and step.
+    """Returns the checkpoints of watched training runs among these models, by run and step.
 
     Columns: ``run``, ``eval_setting``, ``metric``, ``model``, ``step`` counted in ``unit`` (``"step"`` or
-    ``"epoch"``), ``epoch`` if it is known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
-    (whether it is the best checkpoint of the run on the setting; of equal ones the first) and ``evaluation``.
+    ``"epoch"``), ``epoch`` if known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
+    (whether it is the best checkpoint of the run on the setting; ties: the first) and ``evaluation``.
     Empty if no training run was watched.
 
     Args:
-        metric: None: the main one of each setting.
+        metric: The metric; None: the main one of each setting.
 
     Raises:
         StoreError: If none of these results has the metric.

@@ -218,7 +218,7 @@ class Results:
 
         own = [each for each in self.rows if each.origin not in ELSEWHERE]
         if not own:
-            raise StoreError("none of these results was measured in this store, so there are no samples to compare")
+            raise StoreError("none of these results was measured here, so there are no samples to compare")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
         wanted = matching_names("model", words(models), set(known[0]))
         on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)

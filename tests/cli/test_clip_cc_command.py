@@ -81,7 +81,7 @@ def test_models_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
 
 def test_another_base_folder(bench, tmp_path):
     other = tmp_path / "other"
-    with pytest.raises(DefinitionError, match=r"--base-dir .*other: there is no such folder"):
+    with pytest.raises(DefinitionError, match=r"--base-dir .*other: no such folder"):
         asked(bench, base_dir=other)
     other.mkdir()
     found = asked(bench, base_dir=other)

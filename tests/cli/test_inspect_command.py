@@ -18,7 +18,7 @@ def test_there_and_back(made, ask, tmp_path):
     assert ask("export", "inspect", "talker", QUESTION, "-o", "in/x.json").stdout == "6 samples written to in/x.json\n"
     done = ask("import", "inspect", "in/x.json", "--samples", "out")
     assert done.stdout.startswith("6 samples written to 2 files in out\n  testbed run replay:out/talker_digits-vqa")
-    assert "note: 1 answers were cut off; recorded answers do not say so" in done.stderr
+    assert "note: 1 answers were cut off; recorded answers do not mark this" in done.stderr
     assert len(json.loads((tmp_path / "out" / f"talker_{QUESTION}.json").read_text())) == 4
 
 

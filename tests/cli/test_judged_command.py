@@ -245,4 +245,4 @@ def test_intervals_are_those_of_the_groups_of_the_data_set(program: Any, tmp_pat
     assert asked["stderr"] == pytest.approx(np.sqrt(5) * alone["stderr"], rel=0.05)
     done = program("testbed", "calibrate", "asked", "--labels", "labels.csv")
     assert "200 in 40" in done.stdout
-    assert "intervals are those of the groups of samples of the data set" in done.stderr
+    assert "intervals account for the groups of samples of the data set" in done.stderr

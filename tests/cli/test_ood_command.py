@@ -141,8 +141,8 @@ def test_classes_are_restricted_as_in_the_distribution(store, ask):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("a", "--in", "val"), "no setting is out of the distribution; --out, --near and --far name some"),
-        (("a", "--in", "val", "--out", "val"), "val is in the distribution, so that it cannot be out of it, too"),
+        (("a", "--in", "val"), "no settings out of the distribution were given; use --out, --near or --far"),
+        (("a", "--in", "val", "--out", "val"), "val is in the distribution, so it cannot also be out of it"),
         (("a", "--in", "val", "--out", "far", "--far", "far"), "far is given twice"),
         (("a", "--in", "val", "--out", "far", "--score", "mps"), "there is no score 'mps'; there are msp, max_logit"),
         (

@@ -297,7 +297,7 @@ def test_ctrl_c_ends_it_and_says_what_was_done(quick, monkeypatch):
     monkeypatch.setattr("testbed.extensions.watching.loop.run", interrupted)
     done = quick()
     assert done.returncode == 0
-    assert "interrupted; the same command goes on" in done.stderr
+    assert "interrupted; run the same command again to resume" in done.stderr
     assert "2 checkpoints evaluated, 2 of them by this watch; 3 files wait" in done.stderr
 
 

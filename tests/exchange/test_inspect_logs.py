@@ -64,7 +64,7 @@ def test_answers_come_back(store, tmp_path):
     assert [each.right for each in samples] == [["A"], ["B"]] * 3
     done = write_samples([read], tmp_path / "out", lambda _: True)
     assert done.left_out == {
-        "answers were cut off; recorded answers do not say so": 1,
+        "answers were cut off; recorded answers do not mark this": 1,
         "samples have no answer in text": 3,
     }
     answers, _ = done.files

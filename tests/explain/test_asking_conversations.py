@@ -96,7 +96,7 @@ def test_what_means_nothing_for_conversations_is_said_by_name(lab):  # noqa: F81
     found, _ = told(lab, catalog, 0.5)
     why = {str(variant): reason for variant, reason in found.failed}
     assert why["form of the prompt: the question alone"] == (
-        "the questions are conversations of several turns, and this prompt makes a single one"
+        "the questions have several turns, and this prompt makes a single one"
     )
     assert len(why) == 6
 

@@ -173,7 +173,7 @@ def test_another_prompt_of_the_judge_is_said_to_the_judge_alone(lab, catalog):  
 
 def test_a_judge_that_judged_other_models_is_tried(lab, catalog):  # noqa: F811
     found, _ = told(lab, catalog, 0.5, axes=["judge"])
-    assert found.not_tried["judge"] == "the store has verdicts of no other judge on this setting that it lacks here"
+    assert found.not_tried["judge"] == "the store has no verdicts of another judge on this setting"
     assert lab.run(catalog, ["other"], ["questions@strict"]).ok
     WORK.clear()
     found, said = told(lab, catalog, STRICT, allow=True, axes=["judge"], requests=100_000)
@@ -249,6 +249,6 @@ def test_labels_in_files_are_of_no_other_answers(lab, tmp_path):  # noqa: F811
     assert lab.run(catalog, ["talker"], [setting]).ok
     WORK.clear()
     found, _ = told(lab, catalog, 0.5, setting, allow=True)
-    assert found.not_tried["hint"] == "labels in files judge these answers, and no model that could judge others"
+    assert found.not_tried["hint"] == "these answers are judged by labels in files rather than by a model"
     assert found.not_tried["judge"] == "no model judges these answers"
     assert WORK.total() == 0

@@ -33,7 +33,7 @@ def command(
 ) -> int:
     """Rank captioners by several decoders: Borda count.
 
-    Settings are names or patterns, one for each decoder; default: all that have one.
+    Settings are names or patterns, one for each decoder; by default all with a decoder.
     """
     from testbed.db.store import Store
     from testbed.stored_results.borda import borda_ranking, usual_metric

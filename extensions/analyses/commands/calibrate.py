@@ -1,4 +1,4 @@
-"""``testbed calibrate``: scores of rules or judges, corrected with people's labels."""
+"""``testbed calibrate``: corrects scores from rules or judges with people's labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="A CSV with the columns id and label (0 to 1), and if need be model and annotator.",
+    help="A CSV with the columns id and label (0 to 1), and optionally model and annotator.",
 )
 @click.option(
     "--method",
@@ -46,9 +46,9 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Correct scores of rules or judges with human labels.
+    """Correct scores from rules or judges with human labels.
 
-    The labels are of some of the same answers; testbed export answers draws such answers.
+    The labels cover some of the same answers; testbed export answers draws them.
     """
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
@@ -60,7 +60,7 @@ def command(
     for each in found:
         if each.outdated:
             said = count(each.outdated, "label")
-            footnote(f"{each.model}: {said} of other answers than the stored ones left out")
+            footnote(f"{each.model}: left out {said} for answers other than the stored ones")
     if as_json:
         print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
         return 0
@@ -76,8 +76,8 @@ def command(
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
     grouped = any(each.clusters for each in found)
     footnote(
-        f"scores on {setting} in %; docs/reading-answers.md says what each method assumes"
-        + ("; intervals are those of the groups of samples of the data set" if grouped else "")
+        f"scores on {setting} in %; see docs/reading-answers.md for the assumptions of each method"
+        + ("; intervals account for the groups of samples of the data set" if grouped else "")
     )
     return 0
 

@@ -50,7 +50,7 @@ def command(
     """
     models = list(dict.fromkeys(models))
     if len(models) < 2:
-        raise click.UsageError(f"two models or more are compared; got only {models[0]}")
+        raise click.UsageError(f"expected at least two models; got only {models[0]}")
     from testbed.db.store import Store
     from testbed.stored_results.paired import compare_pairs
     from testbed.stored_results.side_by_side import matching_settings
@@ -109,7 +109,7 @@ def _table(found: Pairs) -> str:
 
 
 def _latex(found: Pairs) -> str:
-    """The table for a paper: the better one of each pair in bold, and the other one marked if they are tied."""
+    """Formats the table for a paper: the better model of each pair in bold, ties marked."""
     percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
     scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0

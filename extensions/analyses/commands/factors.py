@@ -29,7 +29,7 @@ from testbed.console.output import footnote, percent, print_json, table
     cls=Option,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a column file_name: images that do not count.",
+    help="A CSV with a column file_name: images to leave out.",
 )
 @models_option
 @score_option
@@ -44,8 +44,8 @@ def command(
 ) -> int:
     """Report accuracy by factor and error ratios (ImageNet-X).
 
-    An image may have several factors. The error ratio says how many times as often images with a factor are wrong as
-    all annotated images are.
+    An image may have several factors. The error ratio is the error rate of images with a factor divided by that of
+    all annotated images.
 
     \b
     Example:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
-MARKS = {"differ_from_published": "differs from what is published", "published": "published, not measured here"}
+MARKS = {"differ_from_published": "differs from the published value", "published": "published, not measured here"}
 BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
 
 
@@ -52,7 +52,7 @@ def command(
 ) -> int:
     """Print a table of models × settings, as text, Markdown or LaTeX.
 
-    Patterns name settings; averages such as avg_corruptions are columns too.
+    Patterns name settings; averages such as avg_corruptions are also columns.
     """
     from testbed.db.parts.names import matching_names
     from testbed.plotting.frame import load_grid
@@ -109,7 +109,7 @@ def _of(model: str, columns: Sequence[str], cells: Set[tuple[str, str]]) -> list
 def _marked(
     db_url: str | None, models: Sequence[str], metrics: Mapping[str, str]
 ) -> dict[str, tuple[str, set[tuple[str, str]]]]:
-    """Why cells are marked → the mark, and the cells: measured values that differ from published ones, published ones.
+    """Reason for marking → the mark, and the cells: measured values with published ones that differ, published ones.
 
     Args:
         db_url: The store.
@@ -121,7 +121,7 @@ def _marked(
 
     with Store.open(db_url) as store:
         known = store.names.tasks()
-        stored = [name for name in metrics if name in known]  # no averages
+        stored = [name for name in metrics if name in known]  # without averages
         results = store.results.find(models, stored, set(metrics.values()), [OVERALL]) if stored else []
         shown = [each for each in results if each.metric == metrics[each.eval_setting]]
         own = [each for each in shown if each.origin not in ELSEWHERE]
@@ -136,7 +136,7 @@ def _marked(
 def _results(
     db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
 ) -> list[list[str | Cell]]:
-    """Each model with its results: their intervals, the best, and those that do not differ significantly from these."""
+    """The results of each model, with intervals, the best ones, and ties with them."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -163,7 +163,7 @@ def _results(
 
 
 def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
-    """The results of a column by model. Of an average no interval is known: its samples are not independent."""
+    """The results of a column by model. Averages have no interval, since their samples are not independent."""
     from testbed.extensions.analyses.ties import tied_with_best
     from testbed.metrics.inference.intervals import interval
 
@@ -184,17 +184,17 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
 
 
 def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
-    """Models × settings, the best model in the first column first; by name where it is not known which is best.
+    """Models × settings, the best model in the first column first; sorted by name if it is unknown which is best.
 
     Args:
         values: Models × settings.
-        spec: What the metric of the first column declares.
-        better: What the user says, which counts before that.
+        spec: Declaration of the first column's metric.
+        better: The user's choice, which takes precedence.
     """
     direction = better or spec.better
     if direction in (HIGHER, LOWER):
         return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
-    note(f"{spec.name}: direction unknown, so that models are in the order of their names; --better orders by value")
+    note(f"{spec.name}: direction unknown, so models are sorted by name; --better sorts by value")
     return values.sort_index(kind="stable")
 
 
@@ -203,7 +203,7 @@ def _shown(unit: str) -> str:
 
 
 def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
-    """Tells of models whose numbers stand for outputs that are NaN or infinite."""
+    """Prints a note about models with outputs that are NaN or infinite."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -214,11 +214,11 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
             settings.setdefault(model, set()).add(setting)
     for model, on in sorted(settings.items())[:SHOWN_REASONS]:
         which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
-        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show says how many")
+        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show lists how many")
 
 
 def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
-    """The columns that patterns match, pattern by pattern, each once.
+    """Selects the columns that patterns match, in the patterns' order, without duplicates.
 
     Raises:
         StoreError: If a pattern matches none.
@@ -228,20 +228,20 @@ def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
         hits = loaded.matching(pattern)
         if not hits:
             known = len(loaded.values.columns)
-            raise StoreError(f"no column of the stored results matches {pattern!r}; there are {known}")
+            raise StoreError(f"no column of the stored results matches {pattern!r}; the columns are {known}")
         found.update(dict.fromkeys(hits))
     return list(found)
 
 
 def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], form: str, corner: str) -> str:
-    """A table of text.
+    """Formats a table as text.
 
     Args:
         rows: The models.
         columns: The settings.
-        cells: [rows, columns].
+        cells: Texts [rows, columns].
         form: ``table`` or ``markdown``.
-        corner: What the numbers are.
+        corner: Description of the numbers.
     """
     if form == "markdown":
         lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]

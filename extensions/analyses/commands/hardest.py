@@ -40,7 +40,7 @@ def command(
     click.echo(_samples(found))
     footnote(
         f"of {count(found[0].models, 'model')} on {setting}, by {score}; ties: by mean nll, then by id;"
-        " mostly taken for: the class that most models predict, and how many do; --limit shows more"
+        " mostly taken for: the class that most models predict, and their number; --limit shows more"
     )
     return 0
 

@@ -1,4 +1,4 @@
-"""``testbed rank``: models in order, with confidence intervals of their ranks, and ties."""
+"""``testbed rank``: ranks models, with confidence intervals of ranks, and ties."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _interval(place: Place, shown: bool) -> str:
 
 
 def _latex(found: Ranking, score: str, settings: int) -> str:
-    """The table for a paper: the best in bold, and those that do not differ significantly from it are marked."""
+    """Formats the table for a paper: the best model in bold, ties with it marked."""
     shown = in_percent(found.spec, found.binary)
     scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     value, *further = _heads(score, settings)
@@ -118,7 +118,7 @@ def _heads(score: str, settings: int) -> list[str]:
 
 
 def _places(found: Ranking, settings: int) -> list[tuple[list[str], list[str], str]]:
-    """Of each row the rank and its interval, the mean rank on several settings, and the ranks that are tied with it."""
+    """For each row, the rank and its interval, the mean rank over several settings, and the tied ranks."""
     ranks = {row.model: row.place.rank for row in found.rows}
     every = set(ranks.values())
     return [

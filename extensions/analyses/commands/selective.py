@@ -1,4 +1,4 @@
-"""``testbed selective``: what models are worth if they may leave out what they are least sure of."""
+"""``testbed selective``: accuracy of models that may abstain."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _POINTS = 200  # of a curve in JSON
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="The wrong answers that are accepted, of those given.",
+    help="The accepted percentage of wrong answers among those given.",
 )
 @click.option(
     "--by",
     type=click.Choice(BY),
     default=BY[0],
     show_default=True,
-    help="How sure a model is: its largest probability; the margin to the second; less the entropy; its largest logit.",
+    help="The confidence measure: largest probability; margin to the second; negative entropy; largest logit.",
 )
 @click.option(
     "--delta",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="How often the guarantee may be wrong.",
+    help="The probability that the guarantee is wrong.",
 )
 def command(
     models: Sequence[str],
@@ -55,8 +55,8 @@ def command(
 ) -> int:
     """Report accuracy when models may abstain.
 
-    Answers are given for the samples that a model is surest of. Prints the mean risk over all coverages, how much can
-    be answered at a risk, and a threshold that keeps this risk on new samples, too.
+    A model answers its most confident samples. Prints the mean risk over all coverages, the coverage at a given risk,\n
+       and a threshold that also keeps this risk on new samples.
 
     \b
     Example:
@@ -75,10 +75,11 @@ def command(
     click.echo(table(header, map(_cells, found), right=range(2, len(header))))
     clustered = any(each.clusters for each in found)
     footnote(
-        "in percent; risk: wrong answers of those given; AURC: the mean risk over all coverages; excess: AURC less that"
-        f" of the best order of the same answers; answered: the largest coverage with a risk of {risk:g} % on these"
-        f" samples; guaranteed: what is answered from a threshold ({by}) whose risk on new samples like these is at"
-        f" most {risk:g} %, wrong with the probability {delta:g} (SGR); intervals: bootstrap"
+        "in percent; risk: wrong answers among those given; AURC: the mean risk over all coverages; excess: AURC"
+        " minus that"
+        " of the best order of the same answers; answered: the largest coverage with a risk of"
+        f" {risk:g} % on these samples; guaranteed: the coverage of a threshold ({by}) whose risk on new samples like"
+        f" these is at most {risk:g} %, wrong with the probability {delta:g} (SGR); intervals: bootstrap"
         + (f"; {CLUSTERED}, and no threshold is guaranteed for groups" if clustered else "")
     )
     return 0

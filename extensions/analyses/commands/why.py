@@ -1,4 +1,4 @@
-"""``testbed why``: what differs between two evaluations, or between one and today's definition."""
+"""``testbed why``: explains the differences between two evaluations, or between one and the current definition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_TEXT = 100  # characters of a value
 @plugin_option
 @data_root_option
 def command(first: str, second: str, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Show what differs between two evaluations, or one and today.
+    """Show the differences between two evaluations, or one and today.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``testbed anchors``: a few samples that tell the score of all."""
+"""``testbed anchors``: estimates the full score from a few samples."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _PATH = click.Path(path_type=Path)
 @click.option("--size", type=click.IntRange(min=1), default=100, show_default=True, help="The number of anchors.")
 @models_option
 @score_option
-@click.option("--method", type=click.Choice(_METHODS), default="best", show_default=True, help="How they are chosen.")
+@click.option("--method", type=click.Choice(_METHODS), default="best", show_default=True, help="How to choose anchors.")
 @click.option(
     "--estimator",
     type=click.Choice(_ESTIMATORS),
-    help="How the score is estimated.  [default: the best for the method]",
+    help="How to estimate the score.  [default: the best for the method]",
 )
 @click.option(
-    "--families", type=_PATH, metavar="FILE.csv", help="The columns model and family.  [default: what models declare]"
+    "--families", type=_PATH, metavar="FILE.csv", help="The columns model and family.  [default: as declared by models]"
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 def choose(
     setting: str,
     file: Path,
@@ -55,10 +55,9 @@ def choose(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Choose samples that tell the score of all.
+    """Choose a few samples that represent all.
 
-    They are chosen by the stored scores of other models, and their error is measured on families of models that are
-    held out.
+    Uses the stored scores of other models, and measures the error on held-out families of models.
 
     \b
     Example:
@@ -90,15 +89,17 @@ def choose(
     click.echo(f"\n{_ways(found)}")
     footnote(
         f"mean absolute errors{' in points' if chosen.fraction else ''} of {count(len(chosen.models), 'model')} in"
-        f" {len(found.families):,} families, each held out with its family; in the first line the way is chosen"
-        " without it, too"
+        f" {len(found.families):,} families, each held out with its family; in the first line the way is also"
+        " chosen"
+        " without it"
     )
     if found.undeclared:
         named = ", ".join(found.undeclared[:_NAMED])
         more = f" and {len(found.undeclared) - _NAMED} more" if len(found.undeclared) > _NAMED else ""
         note(
-            f"{named}{more}: no family is declared, so that each was held out by itself; if any are related, errors of"
-            " new models are larger than these (--families gives a table)"
+            f"{named}{more}: no family is declared, so each was held out separately; if any are related, errors"
+            " of"
+            " new models are larger than these (use --families)"
         )
     return 0
 
@@ -110,7 +111,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     """Estimate models' scores from anchors alone.
 
     Each model must have been evaluated on the anchors (testbed run MODEL --on SETTING.anchors:FILE.json), or on all
-    samples; then the true score stands beside the estimate.
+    samples, in which case the true score is also shown.
     """
     from testbed.db.store import Store
     from testbed.eval_settings.base.anchor_file import read_anchors
@@ -132,7 +133,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     )
     known = {each.name for each in file.models}
     if seen := [each.model for each in found if each.model in known]:
-        note(f"the anchors were chosen by {', '.join(seen)}, too, so that this says nothing about new models")
+        note(f"the anchors were also chosen by {', '.join(seen)}, so this result does not transfer to new models")
     return 0
 
 
@@ -141,7 +142,7 @@ def _level(file: AnchorFile) -> str:
 
     level = file.held_out.level
     if level is None:
-        return "the interval is that of an older testbed, which is too narrow: choose the anchors again"
+        return "the interval comes from an older testbed and is too narrow: choose the anchors again"
     few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
     return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 
@@ -163,7 +164,7 @@ def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> st
 
 
 def _ways(found: Chosen) -> str:
-    """The mean error of each way: a row for each method to choose, a column for each to estimate."""
+    """The mean error of each way: a row for each method, a column for each estimator."""
     estimators = [each for each in _ESTIMATORS if any(way[1] == each for way in found.errors)]
     lines = [
         [method, *(_amount(found.errors[method, each].mean_absolute, found.file.fraction) for each in estimators)]

@@ -30,15 +30,15 @@ _STRAIGHT = 0.95  # R² of a line of agreements above which the paper trusts it
     help="A setting with labels and the same classes, such as a validation set.",
     **STORED_SETTING,
 )
-@click.option("--calibrate", is_flag=True, help="Divide logits by a temperature that is fitted on the known setting.")
+@click.option("--calibrate", is_flag=True, help="Divide logits by a temperature fitted on the known setting.")
 def command(
     models: Sequence[str], settings: Sequence[str], known: str, calibrate: bool, db_url: str | None, as_json: bool
 ) -> int:
     """Estimate accuracies without labels.
 
-    The labels of the settings of --on are not used: estimates come from stored logits, how sure models are there and on
-    the setting of --from, and, of three models or more, how often they agree. Where labels are stored, the error of
-    each method stands beside it.
+    The labels of the settings of --on are not used: estimates are computed from stored logits, the models' confidence\n
+       there and on the setting of --from, and, for at least three models, their agreement. If labels are stored, the\n
+         error of each method is also shown.
 
     \b
     Example:
@@ -61,14 +61,16 @@ def command(
     if bent:
         more = f" and {len(bent) - _NAMED} more" if len(bent) > _NAMED else ""
         note(
-            f"agreements do not lie on a line (R² below {_STRAIGHT:g}) on {', '.join(bent[:_NAMED])}{more}: ALine is"
-            " not to be trusted there"
+            f"agreements do not lie on a line (R² below {_STRAIGHT:g}) on {', '.join(bent[:_NAMED])}{more}: ALine"
+            " is"
+            " unreliable there"
         )
     if any(line is None for line in found.lines.values()):
-        note("ALine needs three models or more that do not agree equally often")
+        note("ALine requires at least three models with different agreement")
     footnote(
-        f"estimates of accuracies in percent, not measured values, from {known}, where labels are used; in brackets:"
-        " the error, where labels are stored"
+        f"estimates of accuracies in percent, not measured values, from {known}, where labels are used; in"
+        " brackets:"
+        " the error, if labels are stored"
     )
     return 0
 

@@ -1,4 +1,4 @@
-"""``testbed suspects``: samples whose labels are in doubt."""
+"""``testbed suspects``: lists samples with doubtful labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
-    """List samples whose labels are in doubt.
+    """List samples with doubtful labels.
 
-    Those on which the better half of the models say the same class against the label, and those that better models get
+    A label is doubtful if the better half of the models agree on another class, or if better models get the sample\n
     wrong more often (a negative discrimination in item response theory).
     """
     from testbed.db.store import Store
@@ -41,13 +41,15 @@ def command(
         print_json([{**asdict(each), **{name: getattr(each, name) for name in flags}} for each in found[:limit]])
         return 0
     if not found:
-        say(f"No label of {setting} is in doubt.")
+        say(f"No label of {setting} is doubtful.")
         return 0
     click.echo(_samples(found[:limit]))
     footnote(
-        f"{min(limit, len(found)):,} of {count(len(found), 'suspect')} on {setting}, by {score}; best say: the class"
-        " that most of the better half of the models say, and how many of them; discrimination: below 0 where better"
-        " models are wrong more often; hard samples look like wrong labels, so look at them; --limit shows more"
+        f"{min(limit, len(found)):,} of {count(len(found), 'suspect')} on {setting}, by {score}; best say: the"
+        " class"
+        " that most of the better half of the models predict, and their number; discrimination: below 0"
+        " where better models are wrong more often; hard samples look like wrong labels, so look at them; --limit"
+        " shows more"
     )
     return 0
 

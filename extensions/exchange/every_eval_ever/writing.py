@@ -1,7 +1,7 @@
 """Writes the measured cells of a store in the folders of Every Eval Ever's data store.
 
 ``<collection>/<developer>/<model>/<uuid>.json`` has a cell's record, and ``<uuid>_samples.jsonl`` beside it a line for
-each sample. All of it comes from the store: equal stores give equal bytes.
+each sample. Everything comes from the store: equal stores give equal bytes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from testbed.paths import write_atomically
 from testbed.stored_results.measured_cells import Cell, measured_cells
 
 UNDEFINED = "metrics have no value"
-NO_SAMPLES = "cells have no score of each sample: their samples are not written"
+NO_SAMPLES = "cells have no per-sample scores: their samples are not written"
 NO_DATASET = "cells have no samples, and no data set that could be named"
 
 
 @dataclass
 class Written:
-    """What was written.
+    """The outcome of an export.
 
     Attributes:
         records: The number of cells.
         samples: The number of their samples.
-        left_out: What was left out, or is not carried as it is → how often.
+        left_out: What was left out or could not be expressed → count.
     """
 
     records: int = 0
@@ -58,13 +58,13 @@ def write(
     Args:
         store: The results store.
         folder: The output folder; created if missing.
-        models: Names or patterns; none means all.
-        settings: Names or patterns; none means all but parts of others.
-        organization: Who evaluated.
-        relationship: Of these to the models: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
+        models: Names or patterns; empty means all.
+        settings: Names or patterns; empty means all except parts of others.
+        organization: The evaluating organization.
+        relationship: Its relationship to the models: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
 
     Raises:
-        StoreError: If nothing of these was measured here.
+        StoreError: If none of these were measured here.
         UnknownNameError: If a word matches nothing.
     """
     cells, left_out = measured_cells(store, models, settings)
@@ -94,7 +94,7 @@ def _write_cell(store: Store, cell: Cell, folder: Path, organization: str, relat
     lines = [_line(each) for each in samples.lines(store)]
     content = "".join(f"{line}\n" for line in lines).encode()
     done.left_out.update(samples.incomplete)
-    # Their data store takes random UUIDs (version 4) alone; this one has their form, and is made of the content.
+    # Their data store accepts only random UUIDs (version 4); this one has their format, but is a hash of the content.
     digest = hashlib.sha256(_line(record).encode() + content).digest()
     name = str(uuid.UUID(bytes=digest[:16], version=4))
     parts = folder_of(cell, dataset)
@@ -124,5 +124,5 @@ def _main(metrics: Sequence[Metric]) -> Metric | None:
 
 
 def _line(value: dict[str, Any]) -> str:
-    """JSON in ASCII: some readers take more than a line feed for the end of a line."""
+    """Formats JSON in ASCII, since some readers treat other characters as line ends."""
     return json.dumps(finite(value), allow_nan=False)

@@ -1,4 +1,4 @@
-"""Asks for more and more samples, for the variants that are not excluded yet."""
+"""Asks about more and more samples for the variants that are not excluded yet."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from testbed.extensions.explain.table import Array
 SEED = 20_240_601
 FIRST = 12  # samples of the first look
 GROWTH = 2
-LOOK_Z = 3.5  # of intervals that exclude before all samples are drawn
-COMPARED = 8  # samples whose messages tell whether a variant changes anything
-REQUESTS = 1000  # at most, if nothing is said
+LOOK_Z = 3.5  # for intervals that exclude variants before all samples are drawn
+COMPARED = 8  # samples whose messages are compared to see whether a variant changes anything
+REQUESTS = 1000  # default maximum
 
 Say = Callable[[str], None]
 
@@ -37,16 +37,16 @@ def ask(
     say: Say = lambda line: None,
     given: Sequence[Axis] | None = None,
 ) -> None:
-    """Adds to an explanation what the ways of asking and judging give; without leave, how many requests that takes.
+    """Adds the ways of asking and judging to an explanation; without permission, only the number of requests.
 
     Args:
-        cell: The cell. With leave its store is open to write: what models say is stored.
-        found: What was found without asking.
+        cell: The cell. With permission, its store must be open for writing, since answers are stored.
+        found: The results without asking.
         allow: Whether models may be asked.
-        requests: How many times at most; default `REQUESTS`. Answers that the store has count too, so that the same
-            search again asks nothing.
-        device: Where models run that are not served.
-        say: Is told how many requests there will be, before the first one.
+        requests: Maximum number; default `REQUESTS`. Stored answers also count, so that repeating a search sends no\n
+                     requests.
+        device: Device for models that are not served.
+        say: Called with the number of requests before the first one.
         given: The axes; default all.
     """
     if found.agrees or (cell.classifies and not allow):
@@ -63,7 +63,7 @@ def ask(
                 found.asked = race.questions.sent
             return
         why = (
-            "what is stored gives the value already"
+            "stored outputs already give the value"
             if allow
             else f"the model is asked again only with --ask: {race.bounds_in_words()}"
         )
@@ -73,7 +73,7 @@ def ask(
 
 
 def _variants(cell: StoredCell, found: Explanation, axes: Sequence[Axis]) -> list[Variant]:
-    """The variants for a cell; those that mean nothing there are noted with the reason."""
+    """The variants for a cell; inapplicable ones are recorded with the reason."""
     able = []
     for axis in axes:
         if axis.stage != Stage.ANSWERS:
@@ -93,7 +93,7 @@ def _variants(cell: StoredCell, found: Explanation, axes: Sequence[Axis]) -> lis
 
 
 class _Race:
-    """The variants that are tried, and the samples that are drawn."""
+    """The tried variants and the drawn samples."""
 
     def __init__(
         self, cell: StoredCell, found: Explanation, variants: Sequence[Variant], budget: int, device: str
@@ -101,7 +101,7 @@ class _Race:
         scores = [cell.scores(each.metric) for each in found.targets]
         own = next(iter(cell.store.scores.read(cell.evaluation.id, "score").values()), None)
         if own is None or not all(each is not None and np.array_equal(each, own, equal_nan=True) for each in scores):
-            raise NotApplicableError("the metric is not the mean of what answers score")
+            raise NotApplicableError("the metric is not the mean of the answers' scores")
         self.stored: Array = own.astype(np.float64)
         self.cell = cell
         self.found = found
@@ -114,7 +114,7 @@ class _Race:
     # What it takes ------------------------------------------------------------------------------------------------
 
     def bounds(self) -> dict[str, int]:
-        """Model → how many requests it gets at most."""
+        """Model → maximum number of requests."""
         most: Counter[str] = Counter()
         if asked := sum(map(self.questions.asks_anew, self.variants)):
             most[self.cell.evaluation.model] = asked * sum(self.cell.turns[row] for row in self.order)
@@ -124,7 +124,7 @@ class _Race:
         return dict(most)
 
     def bounds_in_words(self) -> str:
-        """How many requests are made at most, and to whom, if that is not the model under test alone."""
+        """Describes the maximum number of requests, and their receivers unless only the model under test is asked."""
         bounds = self.bounds()
         told = f"at most {min(self.budget, sum(bounds.values())):,} requests"
         if set(bounds) <= {self.cell.evaluation.model}:
@@ -133,16 +133,16 @@ class _Race:
 
     @cached_property
     def _calls(self) -> dict[Variant, int]:
-        """How many judges are asked about each answer, at most."""
+        """The maximum number of judge requests per answer."""
         return {each: self.questions.judges(each).total() for each in self.variants}
 
     def _cost(self, variant: Variant, row: int) -> int:
-        """How many answers a sample takes at most."""
+        """The maximum number of answers per sample."""
         asked = 0 if self.questions.stored(variant) is not None else self.cell.turns[row]
         return asked + self._calls[variant]
 
     def _next(self, size: int, alive: Sequence[Variant]) -> int:
-        """How many samples are drawn next: as many as can be asked about."""
+        """The number of samples to draw next, within the budget."""
         left = self.budget - self.questions.used
         larger = min(max(FIRST, GROWTH * size), len(self.order))
         for place in range(size, larger):
@@ -165,7 +165,7 @@ class _Race:
         say(f"{self._plan()}: {self.bounds_in_words()}")
         size, rows = 0, {}
         for each in [each for each in alive if not self._cost(each, self.order[0])]:
-            rows[each] = self._row(each, self.order)  # an evaluation has its answers
+            rows[each] = self._row(each, self.order)  # an evaluation has all answers
             alive = [other for other in alive if other is not each]
         while alive and (larger := self._next(size, alive)) > size:
             size = larger
@@ -177,7 +177,7 @@ class _Race:
         self.found.rows.sort(key=lambda each: (ranks.index(each.verdict), each.distance(self.found.targets)))
 
     def _leave_out(self) -> None:
-        """Leaves out what takes a model that cannot be asked, or a judge that is not what it was."""
+        """Removes variants whose model cannot be asked, or whose judge has changed."""
         questions, own = self.questions, set(self.questions.judges(None))
         for check, concerns in (
             (questions.require_judges, lambda each: own & set(questions.judges(each))),
@@ -208,7 +208,7 @@ class _Race:
         return Row((variant,), estimates, said)
 
     def _far(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether a value is so far that more samples will hardly bring it back."""
+        """Whether a value is so far off that more samples are unlikely to bring it back."""
         pairs = zip(estimates, self.found.targets, strict=True)
         return any(abs(each.value - target.value) > LOOK_Z * each.error + allowed(target) for each, target in pairs)
 
@@ -218,7 +218,7 @@ def _ways(number: int) -> str:
 
 
 def _estimate(stored: float, before: Array, after: Array, population: int) -> Estimate:
-    """The stored value plus the difference of two means on a simple random sample; answers without a score are NaN."""
+    """The stored value plus the difference of two means on a simple random sample; missing scores are NaN."""
     count = len(before)
     value, moves = stored, np.zeros(count)
     for sign, scores in ((-1, before), (1, after)):
@@ -228,5 +228,5 @@ def _estimate(stored: float, before: Array, after: Array, population: int) -> Es
         mean = float(scores[counted].mean())
         value += sign * mean
         moves += sign * np.where(counted, scores - mean, 0.0) / counted.mean()
-    variance = (float(np.sum(moves**2)) + 1) / count  # one more change than was seen
+    variance = (float(np.sum(moves**2)) + 1) / count  # one more change than observed
     return Estimate(value, float(np.sqrt(variance / count * max(0.0, 1 - count / population))), count)

@@ -1,4 +1,4 @@
-"""A model that is asked, the one under test or a judge; what the store has of its answers is taken from there."""
+"""A model that answers questions, under test or as a judge; stored answers are reused."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Respondent:
-    """A model of which each message is asked once, in whichever search or run.
+    """A model that gets each message only once over all searches and runs.
 
-    Answers of served models and of judges are found where runs store theirs; all are stored as they come.
+    Reads answers of served models and of judges from where runs store them, and stores new ones as they arrive.
 
     Args:
-        cell: Whose precision and random seed it has.
+        cell: The cell, which sets precision and random seed.
         name: The model's name.
         seed: The run's ``--seed``.
-        device: Where it runs, if it is not served.
+        device: Its device, if it is not served.
 
     Attributes:
-        sent: How many messages it got.
-        used: How many of its answers were needed, stored ones included.
+        sent: Number of messages sent.
+        used: Number of answers needed, including stored ones.
     """
 
     def __init__(self, cell: StoredCell, name: str, seed: int, device: str) -> None:
@@ -48,7 +48,7 @@ class Respondent:
 
     @cached_property
     def identity(self) -> str:
-        """The digest of model, weights and precision, as it is now.
+        """The current digest of model, weights and precision.
 
         Raises:
             NotApplicableError: If it cannot be opened.
@@ -73,7 +73,7 @@ class Respondent:
         return loaded
 
     def answers(self, messages: Sequence[Message], config: GenerationConfig) -> list[Output]:
-        """Its answers and refusals as stored, or why a message did not get through to it.
+        """Returns its answers and refusals as stored, or the reasons for failed messages.
 
         Raises:
             RunError: If it fails on every message.
@@ -115,7 +115,7 @@ class Respondent:
             self.cell.store.items.put(node, list(new), list(new.values()))
 
     def _answerer(self, config: GenerationConfig) -> Answerer:
-        """One for each way of generating text, since it knows whether it has ever had an answer."""
+        """Creates one for each way of generating text, since it keeps track of earlier answers."""
         key = digest(config.spec())
         if key not in self._answerers:
             size, served = self.definition.eval_batch_size, self.definition.resource == NETWORK

@@ -1,4 +1,4 @@
-"""What people do differently and no search can make again: it is named as not tried."""
+"""Differences that no search can reproduce; they are listed as not tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED = (
 
 def _none(cell: StoredCell) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     cell.classes  # noqa: B018 - whether it is a classification
-    raise NotApplicableError("it takes more than this evaluation to make these again")
+    raise NotApplicableError("these cannot be reproduced from this evaluation alone")
 
 
 for _name in NAMED:

@@ -1,4 +1,4 @@
-"""Which classes compete."""
+"""The candidate classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _all_compete(cell: StoredCell) -> Callable[[Table], Table]:
     def change(table: Table) -> Table:
         assert table.whole is not None
         known = (table.right >= 0) & (table.right < len(numbers))
-        other = np.where(table.right == NONE, NONE, table.whole.shape[1])  # of a label that no class has
+        other = np.where(table.right == NONE, NONE, table.whole.shape[1])  # for labels without a class
         right = np.where(known, numbers[np.where(known, table.right, 0)], other)
         return replace(table, logits=table.whole, right=right)
 

@@ -1,4 +1,4 @@
-"""What is done to pixels before they enter the network: normalization, channels, range, the decoder."""
+"""Processing of pixels before they enter the network: normalization, channels, range, the decoder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOWN = {
     "none (inputs in [0, 1])": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 
-QUALITIES = (90, 75, 50, 30, 20)  # of JPEG; 75 is Pillow's default
+QUALITIES = (90, 75, 50, 30, 20)  # JPEG quality; 75 is Pillow's default
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 

@@ -1,4 +1,4 @@
-"""How answers are judged: by which model, and what it is asked."""
+"""Judging of answers: the judge and its prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.registry.references import AND, LABELS, PAIRS
 from testbed.tasks.parts.judges import kind_of
 from testbed.tasks.question_answering import named
 
-# What any judge can be asked about an answer with a reference.
+# Questions to a judge about an answer with a reference.
 PROMPTS = {
     "whether the answer is correct": "correctness",
     "a grade from 0 to 1": "grade",
@@ -36,7 +36,7 @@ def _judges_of(cell: StoredCell) -> list[str]:
 
 
 def _prompts(cell: StoredCell) -> Found:
-    if hasattr(cell, "store"):  # else it is the name of a setting, whose judge comes later
+    if hasattr(cell, "store"):  # else it is the name of a setting, whose judge follows
         _judges_of(cell)
     if named(cell.setting)[0] == PAIRS:
         raise NotApplicableError("the judge compares two answers")
@@ -60,7 +60,7 @@ def _models(cell: StoredCell) -> Found:
     others = [judge for judge, models in here.items() if cell.evaluation.model not in models]
     names = dict.fromkeys([*(panel if len(panel) > 1 else []), *others])
     if not names:
-        raise NotApplicableError("the store has verdicts of no other judge on this setting that it lacks here")
+        raise NotApplicableError("the store has no verdicts of another judge on this setting")
     for name in names:
         yield name, partial(replace, judges=name)
 

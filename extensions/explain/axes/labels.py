@@ -18,7 +18,7 @@ def _labels(found: Array) -> Callable[[Table], Table]:
 
 
 def _shared(cell: StoredCell, other: DatasetInfo) -> Array | None:
-    """The right classes of the cell's samples in another data set; None unless it has them all, some with others."""
+    """The cell's right classes in another data set; None unless it has all samples, and other labels for some."""
     places = {sample.digest: place for place, sample in enumerate(other.samples)}
     found = [places.get(sample.digest) for sample in cell.dataset.samples]
     if not found or None in found:

@@ -1,4 +1,4 @@
-"""Another metric of the same outputs, or what is missing to 100 %."""
+"""Another metric of the same outputs, or its complement to 100 %."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.metrics.classification import sample_scores
 Found = Iterator[tuple[str, Callable[[Table], Table]]]
 
 ERROR = "100 − "
-FIRST = (1, 5)  # of top-k, for everybody
+FIRST = (1, 5)  # k of the usual top-k metrics
 
 
 def _shares(cell: StoredCell) -> Found:
@@ -38,12 +38,12 @@ def _stored(cell: StoredCell) -> list[Metric]:
 
 
 def _constant(value: float) -> Callable[[Table], Table]:
-    """A metric that is known of all samples only."""
+    """A metric that is known only for all samples together."""
     return lambda table: replace(table, scores=np.full(len(table.rows), value))
 
 
 def _others(cell: StoredCell) -> Found:
-    """What the store has besides, and what others compute."""
+    """Other stored metrics, and metrics that others compute."""
     stored = [each for each in _stored(cell) if _is_other(cell, each.name)]
     known = {each.name: each.value for each in stored if each.value is not None}
     if cell.classifies and cell.right.shape[1] == 1:

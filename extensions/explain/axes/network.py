@@ -39,10 +39,10 @@ def _activation(cell: StoredCell) -> Found:
 
 
 def _weights(cell: StoredCell) -> Found:
-    """Other weights of a classifier's architecture that are here already, with the preprocessing they go with."""
+    """Other local weights of a classifier's architecture, with their own preprocessing."""
     model = cell.model
     if LOGITS not in model.capabilities or not model.arch:
-        raise NotApplicableError("the model names no architecture whose other weights could be taken")
+        raise NotApplicableError("the model has no architecture with other weights")
     siblings = [name for name in cell.catalog.model_names() if name.partition(".")[0] == model.name.partition(".")[0]]
     stored = [each.name for each in cell.store.names.all("model")]
     for name in dict.fromkeys([*siblings, *stored, *_beside(cell)]):
@@ -51,7 +51,7 @@ def _weights(cell: StoredCell) -> Found:
 
 
 def _beside(cell: StoredCell) -> list[str]:
-    """The checkpoints in the folder of the model's own, those nearest in the order of names first."""
+    """The checkpoints in the model's own folder, nearest in alphabetical order first."""
     reference = next((each.reference for each in active().own_names if each.name == cell.model.name), cell.model.name)
     found = own_path(reference)
     if found is None or not found[1].is_file():
@@ -64,28 +64,28 @@ def _beside(cell: StoredCell) -> list[str]:
 
 
 def _other(cell: StoredCell, name: str) -> ModelDefinition | None:
-    """A model of the same architecture whose weights are here; None if it is none."""
+    """A model of the same architecture with local weights; None if there is no such model."""
     try:
         other = cell.catalog.get_model(name)
         same = other.arch == cell.model.arch and other.capabilities == cell.model.capabilities
         return other if same and (other.identified_by_loading or other.weights(fetch=False)) else None
-    except TestbedError:  # a model of the past, or one whose weights are gone
+    except TestbedError:  # a removed model, or one without weights
         return None
 
 
 def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
-    """Those of another checkpoint run by the stored protocol; published ones by the preprocessing they go with."""
+    """Uses another checkpoint with the stored protocol; published weights with their own preprocessing."""
     if "checkpoint" in (other.architecture or {}):
         return replace(pixels, weights=other.name)
     return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
 
 
 def _entries(cell: StoredCell) -> Found:
-    """Averaged and plain weights that one file has."""
+    """Averaged and plain weights in the same file."""
     model = cell.model
     entries = other_entries(model) if isinstance(model, Model) else ()
     if not entries:
-        raise NotApplicableError("the weights are no checkpoint that has others too")
+        raise NotApplicableError("the weights are not a checkpoint with several entries")
     for entry in entries:
         yield f"{entry} ({'averaged' if is_averaged(entry) else 'not averaged'})", partial(replace, entry=entry)
 

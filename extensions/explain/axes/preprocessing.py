@@ -11,8 +11,8 @@ from testbed.extensions.explain.cell import StoredCell
 from testbed.extensions.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, Pixels, geometry_of
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
-FRACTIONS = (1.0, 0.95, 0.9, 0.875, 0.8)  # of the resized image that the crop keeps
-SIZES = (0.75, 6 / 7, 8 / 7, 9 / 7, 10 / 7, 12 / 7)  # as 192, 256, 288, 320 and 384 are to 224
+FRACTIONS = (1.0, 0.95, 0.9, 0.875, 0.8)  # share of the resized image that the crop keeps
+SIZES = (0.75, 6 / 7, 8 / 7, 9 / 7, 10 / 7, 12 / 7)  # ratios of 192, 256, 288, 320 and 384 to 224
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
@@ -102,7 +102,7 @@ def _size(cell: StoredCell) -> Found:
             continue
         yield f"{side} pixels", _resized(factor)
         resized = {round(own.resize[0] * factor)}
-        for whole in (math.floor, round):  # as timm and as others do
+        for whole in (math.floor, round):  # timm's rounding and that of others
             if (size := whole(own.resize[0] * side / own.crop[0])) not in resized:
                 resized.add(size)
                 yield f"{side} pixels, resized to {size}", _resized(factor, whole)

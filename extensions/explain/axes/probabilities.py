@@ -1,4 +1,4 @@
-"""How logits become probabilities. Calibration depends on it, and the order of the classes does not."""
+"""Conversion of logits to probabilities, which affects calibration but not the order of classes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from testbed.extensions.explain.table import Array, Table
 from testbed.extensions.explain.texts import SCALE
 from testbed.models.model_base import LoadOptions
 
-COSINES, UNTRAINED = 1.0, 1 / 0.07  # what cosines are multiplied by; the second one is what CLIP's training begins with
+COSINES, UNTRAINED = 1.0, 1 / 0.07  # factors of cosines; the second one is the initial value of CLIP's training
 
 Found = Iterator[tuple[str, Callable[[Table], Table]]]
 
 
 def _scaled(of: Callable[[], tuple[float, float]], table: Table) -> Table:
-    """Logits with another scale and bias; the table itself where these do not matter, and are not looked up."""
+    """Logits with another scale and bias; the table itself if these do not matter, without looking them up."""
     if not table.calibration:
         return table
     scale, bias = of()
@@ -49,7 +49,7 @@ def _is_here(cell: StoredCell) -> bool:
 
 
 def _own(cell: StoredCell) -> tuple[float, float]:
-    """The scale and the bias that a network was trained with; those of the stored logits if it has none."""
+    """The scale and the bias that a network was trained with; those of the stored logits by default."""
     loaded = cell.model.load(LoadOptions(random_seed=cell.random_seed))
     found = {name.rpartition(".")[2]: each for name, each in loaded.network.named_parameters()}
     scale, bias = (found.get(f"logit_{name}") for name in ("scale", "bias"))

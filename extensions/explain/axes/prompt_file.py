@@ -1,4 +1,4 @@
-"""Prompts in a file that the user gives, such as CuPL's sentences for each class."""
+"""Prompts in a user's file, such as CuPL's sentences for each class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.inputs import active
 def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Texts], Texts]]]:
     own, path = stored_texts(cell), active().templates
     if path is None:
-        raise NotApplicableError("no file is given (--prompts FILE)")
+        raise NotApplicableError("no file was given (--prompts FILE)")
     name = Path(path).name
     found = given_templates(cell.setting.name, own.class_names)
     if found is None:
@@ -25,7 +25,7 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Texts], Texts]]
     if isinstance(found, dict):
         missing = [each for each in own.class_names if not found.get(each)]
         if missing:
-            raise NotApplicableError(f"{name} lacks prompts for {len(missing):,} classes, such as {missing[0]!r}")
+            raise NotApplicableError(f"{name} has no prompts for {len(missing):,} classes, such as {missing[0]!r}")
         yield name, partial(replace, templates=tuple(tuple(found[each]) for each in own.class_names))
     else:
         yield name, partial(replace, templates=tuple(found))

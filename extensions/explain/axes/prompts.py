@@ -1,4 +1,4 @@
-"""Prompts: which templates, how class names are written, how prompts are averaged, where texts are cut."""
+"""Prompts: templates, spelling of class names, averaging, and truncation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How questions are asked: the system prompt, the prompt's form, hints, how options are written, the temperature."""
+"""Asking of questions: the system prompt, the prompt's form, hints, format of options, the temperature."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pictures_last(row: Row, prompt: Prompt) -> Sequence[Turn]:
 
 
 def in_one_message(row: Row, prompt: Prompt) -> Sequence[Turn]:
-    """One turn, with what is said in all of them, in lines of their own."""
+    """One turn with the texts of all turns, each on its own lines."""
     first, *others = prompt(row)
     return [[*first, *(part for turn in others for part in ("\n", *turn))]]
 
@@ -66,7 +66,7 @@ def in_turns(cell: StoredCell) -> bool:
 
 
 def _means_nothing(asked: Asked) -> Asked:
-    raise NotApplicableError("the questions are conversations of several turns, and this prompt makes a single one")
+    raise NotApplicableError("the questions have several turns, and this prompt makes a single one")
 
 
 def _generated(asked: Asked, **fields: object) -> Asked:

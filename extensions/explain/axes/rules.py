@@ -1,4 +1,4 @@
-"""How answers are read and judged: other rules and judges on the same answers."""
+"""Reading and judging of answers: other rules and judges on the same answers."""
 
 from __future__ import annotations
 

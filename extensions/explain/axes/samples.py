@@ -1,4 +1,4 @@
-"""Which samples count."""
+"""Selection of samples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from testbed.extensions.explain.cell import StoredCell
 from testbed.extensions.explain.table import Array, Table
 
 FIRST = (100, 128, 200, 250, 256, 500, 512, 1000, 1024, 2000, 2500, 5000, 10_000, 20_000, 25_000)
-FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # of each class
+FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # per class
 BATCHES = (16, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
-MOST_VALUES = 20  # of an attribute that could be a split
+MOST_VALUES = 20  # of an attribute that could define a split
 
 
 def _only(kept: Array, table: Table) -> Table:

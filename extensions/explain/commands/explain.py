@@ -1,4 +1,4 @@
-"""``testbed explain``: which protocol gives a published number, and which do not."""
+"""``testbed explain``: finds the protocols that give a published number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 SHOWN = 12  # excluded variants, the closest first
-FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apart
+FIRST_WORDS = 30  # characters of a reason that distinguish kinds of reasons
 
 
 @store_command
@@ -36,26 +36,27 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     metavar="VALUE",
     help="The published value in percent: 76.13, or top1=76.13 top5=92.86.  [default: those in the store]",
 )
-@click.option("--source", metavar="NAME", help="Take the values of this source from the store.")
+@click.option("--source", metavar="NAME", help="Use the stored values of this source.")
 @click.option(
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
+    help="The maximum number of images to run through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
 )
 @click.option(
     *("--prompts", "--templates-file"),
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Try the prompts of this file too: {class: [prompts]} as CuPL has them, or templates by data set.",
+    help="Also try the prompts in this file: {class: [prompts]} as in CuPL, or templates by data set.",
 )
-@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="The model's device.")
 @click.option(
     "--ask",
     is_flag=True,
-    help="Ask a model its questions again in other ways, and judges about its answers; says how many requests at most.",
+    help="Ask a model its questions again in other ways, and judges about its answers; prints the maximum number of"
+    " requests.",
 )
-@click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
+@click.option("--thorough", is_flag=True, help="Run images even if stored outputs already give the value.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
 @data_root_option
@@ -76,9 +77,8 @@ def command(
 ) -> int:
     """Explain why a published number differs from yours.
 
-    Tries what people do differently: scoring and class order on the stored outputs, prompts on the stored image
-    embeddings, preprocessing on some of the images. Says which variant gives the published value, and which are
-    excluded.
+    Tries common differences: scoring and class order on the stored outputs, prompts on the stored image embeddings,\n
+     preprocessing on some of the images. Prints the variants that give the published value, and the excluded ones.
 
     \b
     Examples:
@@ -181,7 +181,7 @@ def _print_rest(found: Explanation) -> None:
         left = count(found.combinations_left, "combination")
         _wrapped(f"Not tried: {left} with too many new texts to embed, or more images than --samples allows.")
     if found.idle:
-        _wrapped(f"Change nothing here: {', '.join(map(str, found.idle))}.")
+        _wrapped(f"No effect here: {', '.join(map(str, found.idle))}.")
     share = 100 * found.forwards / max(found.samples, 1)
     _wrapped(
         f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"

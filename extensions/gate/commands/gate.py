@@ -1,4 +1,4 @@
-"""``testbed gate``: whether a new model may replace another one, by a policy."""
+"""``testbed gate``: decides by a policy whether a new model may replace another one."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
 _HEADER = ("tier", "setting", "n", "baseline", "gain", "interval", "margin", "", "would show", "if equal")
 _NAMED = 5
-SMALL = 0.05  # a margin below it may be meant as a fraction
+SMALL = 0.05  # a smaller margin may have been meant as a fraction
 
 
 @store_command
 @click.argument("policy", cls=Argument, type=click.Path(path_type=Path), metavar="POLICY")
 @click.option("--candidate", cls=Option, required=True, help="The new model.", **STORED_MODEL)
-@click.option("--baseline", cls=Option, required=True, help="The one before.", **STORED_MODEL)
+@click.option("--baseline", cls=Option, required=True, help="The current model.", **STORED_MODEL)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url: str | None, as_json: bool) -> int:
     """Check whether a model loses more than a policy accepts.
 
-    POLICY is a YAML file: settings, and the loss on each that is accepted. Exits with 0 if all that must hold is shown
-    to hold, with 1 if a larger loss is shown, and with 2 if neither is, or if something is missing.
+    POLICY is a YAML file with settings and the accepted loss on each. Exits with 0 if all required margins are shown
+    to hold, with 1 if a larger loss is shown, and with 2 if neither is shown, or if something is missing.
 
     \b
     Example:
@@ -62,7 +62,7 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
 
 
 def sentence(found: Decision) -> str:
-    """The verdict and why."""
+    """The verdict and its reasons."""
     from testbed.extensions.gate.decision import LOSES, OPEN, PASSES
     from testbed.extensions.gate.policy import MUST
 
@@ -122,7 +122,7 @@ def _notes(found: Decision) -> list[str]:
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:
         notes.append(f"these cannot fail, since no loss would be shown with so few samples: {_listed(blind)}")
     if not any(row.rule.tier == MUST for row in found.rows) and found.cost is None:
-        notes.append("no rule of the policy must hold, so that this gate cannot fail")
+        notes.append("no rule of the policy must hold, so this gate cannot fail")
     own, other = found.parameters
     if found.cost is not None:
         told = " and ".join("an unknown number" if each is None else f"{each:,}" for each in (own, other))

@@ -26,7 +26,7 @@ METRICS = {
 }
 RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
 FURTHER = re.compile(r"mean_recall@\d+|(avg_)?jaccard_score[\d_-]*|(F1|recall)-macro_all|(acc|toxicity)_[\w:-]+")
-COPY = "main_metric"  # one of the other values again
+COPY = "main_metric"  # a copy of one of the other values
 COUNT = "count_"
 SUGAR_CREPE = "comp/sugarcrepe_"
 FIELDS = ("key", "dataset", "metrics")
@@ -46,12 +46,12 @@ MODELS = {
 
 
 def matches(document: Document) -> bool:
-    """By the keys of its first record."""
+    """Recognizes the file by the keys of its first record."""
     return bool(document.records) and set(FIELDS) <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """All metrics; those of a group of samples, ``acc_region:0``, with the group as their slice."""
+    """Yields all metrics; those of a group of samples, ``acc_region:0``, have the group as their slice."""
     model = MODELS.get(document.stem, document.stem)
     for number, record in enumerate(document.records, start=1):
         document.require_columns(FIELDS, given=record)

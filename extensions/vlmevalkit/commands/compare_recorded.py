@@ -1,4 +1,4 @@
-"""``testbed compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
+"""``testbed compare-recorded``: compares VLMEvalKit's recorded scores with testbed's for the same answers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _WIDEST = 40  # characters of an answer
 @setting_argument
 @limit_option
 def command(model: str, setting: str, limit: int, db_url: str | None, as_json: bool) -> int:
-    """Compare VLMEvalKit's recorded scores with ours.
+    """Compare VLMEvalKit's recorded scores with testbed's.
 
-    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
+    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer with a different score.
     """
     from testbed.db.store import Store
     from testbed.extensions.vlmevalkit.recorded_scores import compare_recorded
@@ -41,7 +41,7 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
         click.echo("")
         _tell_rows(file, [each for each in found.rows if each.file == file], limit)
     for file, number in found.unasked.items():
-        footnote(f"{file} scores {count(number, 'row')} that the stored answers do not have")
+        footnote(f"{file} has scores of {count(number, 'row')} without stored answers")
     return 0
 
 
@@ -55,7 +55,7 @@ def _number(each: Number) -> list[str]:
 
     where = [each.file, each.row, each.column, f"{each.recorded:.6g}"]
     if each.metric is None:
-        return [*where, "", "", "", "", "no counterpart is known"]
+        return [*where, "", "", "", "", "no known counterpart"]
     pairs = [_signed(each, rules) for rules in (PUBLISHED, DEFAULT)]
     part = "" if each.slice in (None, "overall") else f", {each.slice}"
     return [*where, *(text for pair in pairs for text in pair), f"{each.metric}{part}"]
@@ -69,7 +69,7 @@ def _signed(each: Number, rules: str) -> tuple[str, str]:
 
 
 def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
-    """How many answers are scored as recorded, and those that are not."""
+    """Prints how many answers are scored as recorded, and those that are not."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
     same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
