@@ -31,7 +31,7 @@ import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
 from testbed.extensions.explain import bench  # noqa: E402
-from testbed.extensions.explain.images import Images  # noqa: E402
+from testbed.extensions.explain.images import ImageRunner  # noqa: E402
 from testbed.extensions.explain.pixels import Pixels  # noqa: E402
 
 NUMBERS = {1: 10, 3: 5}  # metrics → how many that no variant gives, of each of the two large cells and ranges
@@ -180,7 +180,7 @@ class Test:
         return asked
 
 
-class Shared(Images):
+class Shared(ImageRunner):
     """Decoded images and outputs that an earlier question asked for are not computed again, only counted again."""
 
     pictures: ClassVar[dict[tuple[str, str, int], Any]] = {}
@@ -256,7 +256,7 @@ def main(
 ) -> None:
     """Prints a table of all questions, and the rates."""
     torch.set_num_threads(1)
-    bench.Images = Shared
+    bench.ImageRunner = Shared
     name = "small" if small else "large"
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))

@@ -63,7 +63,7 @@ class Database:
             yield session
 
 
-class Part:
+class StorePart:
     """A part of a store: the operations on one subject, each a transaction of its database."""
 
     def __init__(self, database: Database) -> None:

@@ -30,7 +30,7 @@ from testbed.db.parts.leases import Leases
 from testbed.db.parts.names import Names
 from testbed.db.parts.outputs import Outputs
 from testbed.db.parts.records import Records
-from testbed.db.parts.results import Results
+from testbed.db.parts.results import ReportedResults
 from testbed.db.parts.samples import SampleRows
 from testbed.db.parts.scores import Scores
 from testbed.db.upkeep.removal import Removal
@@ -74,7 +74,7 @@ class Store:
         self.items = ItemValues(database)
         self.artifacts = Artifacts(database)
         self.scores = Scores(database)
-        self.results = Results(database)
+        self.results = ReportedResults(database)
         self.records = Records(database)
         self.claims = Claims(database)
         self.removal = Removal(database)

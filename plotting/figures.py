@@ -9,7 +9,7 @@ from testbed.api.results import Results, words
 from testbed.db.parts.names import matching_names
 from testbed.errors import StoreError, TestbedError
 from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts, training
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, skipped
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, skipped
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -60,7 +60,7 @@ def figures(
         return {each.name: each.draw() for each in drawn}, passed
 
 
-def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Omission]]:
+def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawing], list[Omission]]:
     """Collects the figures, without drawing them, and what was skipped.
 
     Raises:
@@ -72,11 +72,11 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Omis
         raise TestbedError(f"--clean {own.clean}: the store has no results on it; testbed list settings --stored")
     if own.labels:
         matching_names("model", own.labels, set(own.frame["model"]))  # raises for a pattern without a match
-    drawn: list[Drawn] = []
+    drawn: list[Drawing] = []
     passed: list[Omission] = []
     for kind in kinds or KINDS:
         for each in KINDS[kind](own):
-            if isinstance(each, Drawn):
+            if isinstance(each, Drawing):
                 same = sum(other.name == each.name for other in drawn)  # names may differ only in special characters
                 drawn.append(each._replace(name=f"{each.name}--{same + 1}") if same else each)
             else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, insert_new, insert_or_replace
+from testbed.db.base import StorePart, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ArtifactRow, now
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Artifacts(Part):
+class Artifacts(StorePart):
     """Arrays shared by several evaluations."""
 
     @retried

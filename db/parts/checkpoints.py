@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow
@@ -16,7 +16,7 @@ from testbed.entities import CHECKPOINT, Checkpoint, Evaluation
 _RUN = EvaluationRow.environment[(CHECKPOINT, "run")].as_string()  # NULL for models that are not checkpoints
 
 
-class Checkpoints(Part):
+class Checkpoints(StorePart):
     """The evaluations of checkpoints."""
 
     @retried

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.names import ids_of
 from testbed.db.tables import ClaimRow, ClaimSourceRow
@@ -25,7 +25,7 @@ _IDENTITY = ("name", "repository", "revision", "path", "sha256", "form")
 _NAMES = sa.select(ClaimSourceRow.name).order_by(ClaimSourceRow.place, ClaimSourceRow.name)
 
 
-class Claims(Part):
+class Claims(StorePart):
     """Published values, by source file."""
 
     @retried

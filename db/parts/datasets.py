@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.rows import sample_row
 from testbed.db.tables import DatasetRow, SampleRow, now
@@ -26,7 +26,7 @@ class DatasetHead(NamedTuple):
     class_names: list[str] | None
 
 
-class Datasets(Part):
+class Datasets(StorePart):
     """The data sets in the store."""
 
     @retried

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.leases import is_shared
 from testbed.db.parts.names import ensure_row, ids_of, set_types
@@ -36,7 +36,7 @@ from testbed.errors import StoreError
 UNIDENTIFIED = "unidentified"
 
 
-class Evaluations(Part):
+class Evaluations(StorePart):
     """The evaluations in the store, and their scores and metrics."""
 
     @retried

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ItemValueRow
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 AGAIN = "testbed run with the same model and setting and --override recomputes it"
 
 
-class ItemValues(Part):
+class ItemValues(StorePart):
     """The outputs of models for texts, or for messages written as JSON.
 
     A node is named by the digest of everything that determines its values besides the text: the model, its weights

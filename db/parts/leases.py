@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.process_info import ProcessInfo, has_ended, this_process
 from testbed.db.connection.retry import retried
 from testbed.db.parts.items import text_key
@@ -52,7 +52,7 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
-class Leased:
+class LeaseGrant:
     """The part of a shard that a run may compute.
 
     Attributes:
@@ -66,7 +66,7 @@ class Leased:
     runs: Set[int]
 
 
-class Leases(Part):
+class Leases(StorePart):
     """Runs and their leases."""
 
     @property
@@ -115,7 +115,7 @@ class Leases(Part):
         self.database.run_id = None
 
     @retried
-    def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> Leased:
+    def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> LeaseGrant:
         """Leases the parts of a range that are neither stored nor computed by another run.
 
         Args:
@@ -150,7 +150,7 @@ class Leases(Part):
                     for first, last in free[each]
                 ]
                 insert_or_replace(session, LeaseRow, rows)
-        return Leased(free, held, runs)
+        return LeaseGrant(free, held, runs)
 
     @retried
     def lease_items(self, node: str, requests: Sequence[str], anew: bool = False) -> tuple[list[str], list[str]]:

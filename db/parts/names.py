@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, check_text, in_parts, insert_new
+from testbed.db.base import StorePart, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import REFERENCE, Named
@@ -152,7 +152,7 @@ def parts_left_out(settings: Iterable[str]) -> str:
     return f"left out: {counted} {parts[0]}; parts are shown only if they are named"
 
 
-class Names(Part):
+class Names(StorePart):
     """The names in the store."""
 
     @retried

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.payloads.assembly import FAR_AWAY, THREADS, assemble
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Outputs(Part):
+class Outputs(StorePart):
     """The outputs of models, sample by sample."""
 
     @retried

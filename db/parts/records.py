@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.rows import normalized, with_names
 from testbed.db.tables import (
@@ -28,7 +28,7 @@ RECORD = "record"  # the kind of these definitions
 SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
 
 
-class Records(Part):
+class Records(StorePart):
     """Whether stored evaluations are still valid for their definitions."""
 
     @retried

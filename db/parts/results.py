@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.columns import UtcDateTime
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow
@@ -21,7 +21,7 @@ _AT_ONCE = 2000  # rows fetched at a time
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
 
 
-class Results(Part):
+class ReportedResults(StorePart):
     """The reported metrics, from the view ``results``."""
 
     @retried

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.connection.retry import retried
 from testbed.db.parts.outputs import matching_positions
 from testbed.db.payloads import encoding
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class SampleRows(Part):
+class SampleRows(StorePart):
     """Reads ranges of samples."""
 
     @retried

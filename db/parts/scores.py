@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ScoreRow
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Scores(Part):
+class Scores(StorePart):
     """The per-sample scores of evaluations."""
 
     @retried

@@ -19,7 +19,7 @@ THREADS = 2  # for reading, verifying and copying, all of which release the GIL
 FAR_AWAY = 8  # for remote URLs, which are slow to answer
 
 
-class _Stored(NamedTuple):
+class _Chunk(NamedTuple):
     """A chunk's row."""
 
     start: int
@@ -49,7 +49,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
     """
     import numpy as np
 
-    chunks = (_Stored(*row) for row in rows)
+    chunks = (_Chunk(*row) for row in rows)
     parts = _Parts(size, what, verify)
     covered: Ranges = []
     with ThreadPoolExecutor(FAR_AWAY) as threads:
@@ -83,7 +83,7 @@ class _Parts:
         self.verify = verify
         self.whole: np.ndarray[Any, Any] | None = None
 
-    def copy(self, chunk: _Stored) -> tuple[int, int]:
+    def copy(self, chunk: _Chunk) -> tuple[int, int]:
         """Copies a chunk to its place; returns its range of samples."""
         import numpy as np
 
@@ -107,7 +107,7 @@ class _Parts:
         whole[start:stop] = values
         return place
 
-    def _read_to_its_place(self, chunk: _Stored) -> bool:
+    def _read_to_its_place(self, chunk: _Chunk) -> bool:
         """Reads a file directly into the array if its bytes match that part of it."""
         whole = self.whole
         if not chunk.uri or whole is None or chunk.dtype != whole.dtype.name or tuple(chunk.shape) != whole.shape[1:]:
@@ -119,7 +119,7 @@ class _Parts:
         self._compare(room, chunk)
         return True
 
-    def _compare(self, data: bytes | memoryview, chunk: _Stored) -> None:
+    def _compare(self, data: bytes | memoryview, chunk: _Chunk) -> None:
         if self.verify:
             where = f"{self.what}, samples {chunk.start} to {chunk.start + chunk.samples - 1}"
             encoding.verify(data, chunk.checksum, where)

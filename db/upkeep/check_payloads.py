@@ -15,14 +15,14 @@ from testbed.db.payloads.far import is_silence
 from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, merged
 from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
-from testbed.db.upkeep.damage import Change, Fault, Known
+from testbed.db.upkeep.damage import Fault, Inventory, RowChange
 from testbed.errors import CorruptOutputError, StoreDamagedError, UnreadOutputError
 
 UNKNOWN = "these outputs cannot be checked until their storage answers"
 CHANGED = "the stored bytes differ from their checksum"
 
 
-def check_chunks(known: Known) -> Iterator[Fault]:
+def check_chunks(known: Inventory) -> Iterator[Fault]:
     """Checks that outputs are undamaged, and that each kind covers every readable sample."""
     rows = sorted(
         (row for row in known.read(OutputChunkRow) if {"evaluation_id", "kind", "start"} <= row.keys()),
@@ -43,7 +43,7 @@ def check_chunks(known: Known) -> Iterator[Fault]:
             yield Fault(f"{skipped:,} more files of outputs at {base} were not tried", lasts=UNKNOWN)
 
 
-def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
+def _check_chunk(known: Inventory, row: dict[str, Any]) -> Iterator[Fault]:
     size = known.evaluations[row["evaluation_id"]].get("size")
     if row["start"] < 0 or row["count"] < 0 or (size is not None and row["start"] + row["count"] > size):
         yield known.chunk(row, f"the evaluation has {size} samples")
@@ -74,7 +74,7 @@ def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
         yield known.chunk(row, wrong)
 
 
-def _check_row(known: Known, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault]:
+def _check_row(known: Inventory, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault]:
     """Checks that the chunks of one kind have one shape and type, and do not overlap."""
     first, end = chunks[0], 0
     for each in chunks:
@@ -88,7 +88,7 @@ def _check_row(known: Known, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault
                 yield known.chunk(each, f"has the {column} {each[column]}; the outputs before have {first[column]}")
 
 
-def _check_coverage(known: Known, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
+def _check_coverage(known: Inventory, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
     unread: dict[int, Ranges] = {}
     errors = sa.select(SampleErrorRow.evaluation_id, SampleErrorRow.position)
     for evaluation_id, position in known.ask(lambda session: session.execute(errors).all()):
@@ -105,7 +105,7 @@ def _check_coverage(known: Known, kinds: dict[int, dict[str, Any]]) -> Iterator[
                 yield Fault(text, again=known.with_derived(key))
 
 
-def check_scores(known: Known) -> Iterator[Fault]:
+def check_scores(known: Inventory) -> Iterator[Fault]:
     """Checks that scores are undamaged, with one value for each sample."""
     for row in list(known.read(ScoreRow)):
         owner = row.get("evaluation_id")
@@ -113,7 +113,7 @@ def check_scores(known: Known) -> Iterator[Fault]:
             continue
         key = {name: row[name] for name in ("evaluation_id", "scorer", "name")}
         if owner not in known.evaluations:
-            yield Fault(f"{known.cell(owner)}, score {row['name']}", (Change(ScoreRow, key),))
+            yield Fault(f"{known.cell(owner)}, score {row['name']}", (RowChange(ScoreRow, key),))
             continue
         wrong = _wrong(_payload(known, ScoreRow, key), row["checksum"], row["dtype"], [row["count"]])
         size = known.evaluations[owner].get("size")
@@ -123,7 +123,7 @@ def check_scores(known: Known) -> Iterator[Fault]:
             yield known.scoring(owner, f"has a damaged score {row['name']}: {wrong}")
 
 
-def check_artifacts(known: Known) -> Iterator[Fault]:
+def check_artifacts(known: Inventory) -> Iterator[Fault]:
     """Checks that heads and probes are undamaged."""
     for row in list(known.read(ArtifactRow)):
         if row.keys() >= {"fingerprint", "dtype", "shape", "checksum"}:
@@ -131,7 +131,7 @@ def check_artifacts(known: Known) -> Iterator[Fault]:
             wrong = _wrong(_payload(known, ArtifactRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
             if wrong:
                 text = f"artifact {row['fingerprint']} ({row.get('kind')}{_about(row.get('spec'))}): {wrong}"
-                yield Fault(text, (Change(ArtifactRow, key),))
+                yield Fault(text, (RowChange(ArtifactRow, key),))
 
 
 def _about(spec: Any) -> str:
@@ -142,7 +142,7 @@ def _about(spec: Any) -> str:
     return f" of {', '.join(told)}" if told else ""
 
 
-def check_item_values(known: Known) -> Iterator[Fault]:
+def check_item_values(known: Inventory) -> Iterator[Fault]:
     """Checks that embeddings and answers are undamaged."""
     for row in list(known.read(ItemValueRow)):
         if row.keys() >= {"node", "digest", "dtype", "shape", "checksum"}:
@@ -150,13 +150,13 @@ def check_item_values(known: Known) -> Iterator[Fault]:
             wrong = _wrong(_payload(known, ItemValueRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
             if wrong:
                 what = f"the embedding of the text {row['digest']} ({known.cells(known.mentioning(row['node']))})"
-                yield Fault(f"{what}: {wrong}; {AGAIN}", (Change(ItemValueRow, key),))
+                yield Fault(f"{what}: {wrong}; {AGAIN}", (RowChange(ItemValueRow, key),))
 
 
 # Bytes ------------------------------------------------------------------------------------------------------------
 
 
-def _payload(known: Known, table: Any, key: dict[str, Any]) -> bytes | str:
+def _payload(known: Inventory, table: Any, key: dict[str, Any]) -> bytes | str:
     """The bytes of a row; a text if there are none, or if the database reports them as corrupt."""
     columns = table.__table__.columns
     wanted = sa.select(columns.payload).where(*(columns[name] == key[name] for name in key))

@@ -24,7 +24,7 @@ from testbed.db.tables import (
     SampleErrorRow,
     SampleRow,
 )
-from testbed.db.upkeep.damage import Change, Fault, Known
+from testbed.db.upkeep.damage import Fault, Inventory, RowChange
 from testbed.entities import Origin, SampleInfo, Status
 from testbed.errors import StoreError
 from testbed.identity.describe import digest
@@ -34,7 +34,7 @@ UNIDENTIFIED = "unidentified"
 _PARTS = {"model", "forward", "view", "samples", "dtype"}
 
 
-def check_names(known: Known) -> Iterator[Fault]:
+def check_names(known: Inventory) -> Iterator[Fault]:
     """Checks that names are usable."""
     for kind, rows in (("model", known.models), ("eval setting", known.settings)):
         for key, row in rows.items():
@@ -43,10 +43,10 @@ def check_names(known: Known) -> Iterator[Fault]:
                     check_name(kind, row["name"])  # type: ignore[arg-type]
             except StoreError as error:
                 table = ModelRow if kind == "model" else EvalSettingRow
-                yield Fault(str(error), (Change(table, {"id": key}, {"name": f"recovered-{key}"}),))
+                yield Fault(str(error), (RowChange(table, {"id": key}, {"name": f"recovered-{key}"}),))
 
 
-def check_samples(known: Known) -> Iterator[Fault]:
+def check_samples(known: Inventory) -> Iterator[Fault]:
     """Checks that lists of samples are complete and match their fingerprint."""
     found = set(known.ask(lambda session: session.scalars(sa.select(SampleRow.dataset_id).distinct()).all()))
     for dataset_id in sorted(found - known.datasets.keys()):
@@ -57,7 +57,7 @@ def check_samples(known: Known) -> Iterator[Fault]:
             yield from _check_list(known, dataset_id, sorted(rows, key=lambda row: row.get("position", -1)))
 
 
-def _check_list(known: Known, dataset_id: int, rows: list[dict[str, Any]]) -> Iterator[Fault]:
+def _check_list(known: Inventory, dataset_id: int, rows: list[dict[str, Any]]) -> Iterator[Fault]:
     dataset = known.datasets[dataset_id]
     size = dataset.get("size")
     if [row.get("position") for row in rows] != list(range(size or 0)):
@@ -91,7 +91,7 @@ def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
         yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
 
 
-def check_definitions(known: Known) -> Iterator[Fault]:
+def check_definitions(known: Inventory) -> Iterator[Fault]:
     """Checks that definitions match their digest, and that none is missing."""
     for name, row in known.definitions.items():
         if "content" in row and name != digest(row["content"]):
@@ -106,7 +106,7 @@ def check_definitions(known: Known) -> Iterator[Fault]:
                 yield Fault(f"{known.cell(key)} has no definition of its {part} ({value})", again=again, hide=hide)
 
 
-def check_evaluations(known: Known) -> Iterator[Fault]:
+def check_evaluations(known: Inventory) -> Iterator[Fault]:
     """Checks that evaluations belong to a model, a setting and samples, and that fingerprints match identities."""
     for key, row in known.evaluations.items():
         hidden = known.with_derived(key)
@@ -115,11 +115,11 @@ def check_evaluations(known: Known) -> Iterator[Fault]:
             ("eval_setting_id", known.settings, EvalSettingRow),
         ):
             if link in row and row[link] not in names:
-                change = Change(table, {}, {"id": row[link], "name": f"recovered-{row[link]}"})
+                change = RowChange(table, {}, {"id": row[link], "name": f"recovered-{row[link]}"})
                 yield Fault(f"{known.cell(key)}: its {link} {row[link]} is missing from its table", (change,))
         for link, others in (("dataset_id", known.datasets), ("derived_from_id", known.evaluations)):
             if row.get(link) is not None and row[link] not in others:
-                change = Change(EvaluationRow, {"id": key}, {link: None})
+                change = RowChange(EvaluationRow, {"id": key}, {link: None})
                 yield Fault(
                     f"{known.cell(key)}: its {link} {row[link]} is missing from its table", (change,), hide=hidden
                 )
@@ -141,7 +141,7 @@ def _places(pair: tuple[Any, Any], session: Session) -> list[int | None]:
     return matching_positions(session, *pair)
 
 
-def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
+def _wrong(known: Inventory, key: int, row: dict[str, Any]) -> Iterator[str]:
     """Describes faults of the columns of an evaluation."""
     if row.get("status", "failed") not in get_args(Status):
         yield f"has an unknown status {row['status']!r}"
@@ -163,7 +163,7 @@ def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
     yield from _wrong_identity(known, row, dataset or {})
 
 
-def _wrong_identity(known: Known, row: dict[str, Any], dataset: dict[str, Any]) -> Iterator[str]:
+def _wrong_identity(known: Inventory, row: dict[str, Any], dataset: dict[str, Any]) -> Iterator[str]:
     identity = _identity(row)
     if not identity.keys() >= _PARTS:
         return
@@ -211,7 +211,7 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     return identity if isinstance(identity, dict) else {}
 
 
-def check_metrics(known: Known) -> Iterator[Fault]:
+def check_metrics(known: Inventory) -> Iterator[Fault]:
     """Checks that complete evaluations have metrics, and that imported ones match their table."""
     having: set[int] = set()
     for row in known.read(MetricRow):
@@ -240,24 +240,24 @@ def _as_published(row: dict[str, Any]) -> bool:
         return False
 
 
-def _orphan(known: Known, table: type[Any], row: dict[str, Any]) -> Fault:
+def _orphan(known: Inventory, table: type[Any], row: dict[str, Any]) -> Fault:
     key = {column.name: row[column.name] for column in table.__table__.primary_key if column.name in row}
-    return Fault(f"{table.__tablename__}: a row of {known.cell(row.get('evaluation_id'))}", (Change(table, key),))
+    return Fault(f"{table.__tablename__}: a row of {known.cell(row.get('evaluation_id'))}", (RowChange(table, key),))
 
 
-def check_errors(known: Known) -> Iterator[Fault]:
+def check_errors(known: Inventory) -> Iterator[Fault]:
     """Checks that unreadable samples belong to their evaluation."""
     for row in known.read(SampleErrorRow):
         owner = known.evaluations.get(row.get("evaluation_id", -1))
         if owner is None:
             yield _orphan(known, SampleErrorRow, row)
         elif not 0 <= row.get("position", 0) < (owner.get("size") or 0):
-            change = Change(SampleErrorRow, {"evaluation_id": row["evaluation_id"], "position": row["position"]})
+            change = RowChange(SampleErrorRow, {"evaluation_id": row["evaluation_id"], "position": row["position"]})
             text = f"{known.cell(row['evaluation_id'])} has an unreadable sample {row['position']} outside its samples"
             yield Fault(text, (change,), again=known.with_derived(row["evaluation_id"]))
 
 
-def check_records(known: Known) -> Iterator[Fault]:
+def check_records(known: Inventory) -> Iterator[Fault]:
     """Checks that records and certificates belong to evaluations, and are consistent."""
     for row in known.read(EvaluationRecordRow):
         key = {name: row.get(name) for name in ("evaluation_id", "record")}
@@ -265,7 +265,7 @@ def check_records(known: Known) -> Iterator[Fault]:
             yield _orphan(known, EvaluationRecordRow, row)
         elif known.definitions.get(row.get("record", ""), {}).get("kind") != RECORD:
             text = f"{known.cell(row['evaluation_id'])} has no record {row.get('record')}"
-            yield Fault(text, (Change(EvaluationRecordRow, key),))
+            yield Fault(text, (RowChange(EvaluationRecordRow, key),))
     for row in known.read(CertificateRow):
         if row.get("evaluation_id") not in known.evaluations:
             yield _orphan(known, CertificateRow, row)
@@ -275,4 +275,4 @@ def check_records(known: Known) -> Iterator[Fault]:
         because = row.get("because", [])
         if not all(0 <= each <= samples for each in numbers) or not isinstance(because, list):
             text = f"{known.cell(row['evaluation_id'])} has a check (certificate {row.get('id')}) that cannot be true"
-            yield Fault(text, (Change(CertificateRow, {"id": row.get("id")}),))
+            yield Fault(text, (RowChange(CertificateRow, {"id": row.get("id")}),))

@@ -28,7 +28,7 @@ from testbed.db.upkeep.raw import RawRow, raw_rows
 T = TypeVar("T")
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """New values for the rows of a table with certain values; empty deletes the rows."""
 
     table: type[Any]
@@ -49,7 +49,7 @@ class Fault:
     """
 
     text: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RowChange, ...] = ()
     again: frozenset[int] = frozenset()
     hide: frozenset[int] = frozenset()
     lasts: str = ""
@@ -66,7 +66,7 @@ class Fault:
         return repr((rows, sorted(self.again), sorted(self.hide)))
 
 
-class Known:
+class Inventory:
     """The readable rows of a store's small tables, used to describe what a fault affects.
 
     Attributes:
@@ -169,13 +169,13 @@ class Known:
         key = {name: row[name] for name in ("evaluation_id", "kind", "start")}
         last = row["start"] + row["count"] - 1 if "count" in row else "?"
         text = f"{self.cell(row['evaluation_id'])}, {row['kind']}, samples {row['start']} to {last}: {what}"
-        return Fault(text, (Change(OutputChunkRow, key),), again=self.with_derived(row["evaluation_id"]))
+        return Fault(text, (RowChange(OutputChunkRow, key),), again=self.with_derived(row["evaluation_id"]))
 
     def samples(self, dataset_id: Any, what: str) -> Fault:
         """A fault of a list of samples: a run stores it again."""
         changes = (
-            Change(SampleRow, {"dataset_id": dataset_id}),
-            Change(DatasetRow, {"id": dataset_id}, {"class_names": None}),
+            RowChange(SampleRow, {"dataset_id": dataset_id}),
+            RowChange(DatasetRow, {"id": dataset_id}, {"class_names": None}),
         )
         again = frozenset(chain.from_iterable(self.with_derived(each) for each in self.of_dataset(dataset_id)))
         return Fault(f"{self.dataset(dataset_id)} {what}", changes, again=again)
@@ -184,9 +184,9 @@ class Known:
         """A fault of a definition: evaluations that begin again store theirs, records are rebuilt."""
         users = self.mentioning(digest)
         record = self.definitions.get(digest, {}).get("kind") == "record"
-        changes = [Change(DefinitionRow, {"digest": digest})]
+        changes = [RowChange(DefinitionRow, {"digest": digest})]
         if record:
-            changes.append(Change(tables.EvaluationRecordRow, {"record": digest}))
+            changes.append(RowChange(tables.EvaluationRecordRow, {"record": digest}))
         outdated = {key for key in users if (self.evaluations[key].get("identity") or {}).get("set_aside") == digest}
         text = f"the definition {digest} ({self.cells(users)}) {what}"
         return Fault(text, tuple(changes), again=users - outdated, hide=frozenset(outdated))
@@ -205,7 +205,7 @@ class Known:
         if table is EvaluationRow:
             return self._evaluation_row(values, row.bad, what)
         if table is ModelRow or table is EvalSettingRow:
-            changes = (Change(table, {"id": own}, {name: _harmless(table, name, own) for name in row.bad}),)
+            changes = (RowChange(table, {"id": own}, {name: _harmless(table, name, own) for name in row.bad}),)
             noun = "model" if table is ModelRow else "eval setting"
             return Fault(f"{noun} {values.get('name', own)}: {what}", changes)
         key = {column.name: values[column.name] for column in table.__table__.primary_key if column.name in values}
@@ -213,11 +213,11 @@ class Known:
         text = f"{self.cell(owner) if owner is not None else key}, {table.__tablename__}: {what}"
         scored = table in (tables.ScoreRow, tables.MetricRow, tables.SampleErrorRow)
         again = self.with_derived(owner) if scored else frozenset[int]()
-        return Fault(text, (Change(table, key),) if key else (), again=again)
+        return Fault(text, (RowChange(table, key),) if key else (), again=again)
 
     def _evaluation_row(self, values: Mapping[str, Any], bad: Mapping[str, str], what: str) -> Fault:
         own = values.get("id")
-        changes = (Change(EvaluationRow, {"id": own}, {name: _harmless(EvaluationRow, name, own) for name in bad}),)
+        changes = (RowChange(EvaluationRow, {"id": own}, {name: _harmless(EvaluationRow, name, own) for name in bad}),)
         harmless = {
             "environment",
             "created_at",

@@ -66,7 +66,7 @@ _NAMES = (
 
 
 @dataclass
-class Merged:
+class MergeReport:
     """The outcome of a merge.
 
     Attributes:
@@ -84,7 +84,7 @@ class Merged:
 
 def merge(
     source: Store, target: Store, outputs: bool = True, tell: Callable[[str, float], None] = lambda what, share: None
-) -> Merged:
+) -> MergeReport:
     """Copies the visible evaluations of a store, and all data that belong to them, to another one.
 
     Outputs are written to the target's location, wherever the source has them.
@@ -102,11 +102,11 @@ def merge(
 class _Merge:
     def __init__(self, source: Store, target: Store, outputs: bool, tell: Callable[[str, float], None]) -> None:
         self.source, self.target, self.outputs, self.tell = source, target, outputs, tell
-        self.merged = Merged()
+        self.merged = MergeReport()
         self._datasets: dict[int, int] = {}  # ids in the source → ids in the target
         self._evaluations: dict[int, int] = {}
 
-    def run(self) -> Merged:
+    def run(self) -> MergeReport:
         for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
             self._copy_content(table)
         self._copy_claims()

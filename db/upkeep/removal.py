@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import retried
 from testbed.db.parts.names import Kind, row_of
 from testbed.db.payloads.deletion import delete_files, files_of
@@ -20,7 +20,7 @@ from testbed.errors import StoreError, UnknownNameError
 _SHOWN = 20
 
 
-class Removal(Part):
+class Removal(StorePart):
     """Hides, restores and deletes evaluations."""
 
     @retried

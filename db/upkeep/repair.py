@@ -13,7 +13,7 @@ from testbed.db.base import in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow, MetricRow, ScoreRow, now
-from testbed.db.upkeep.damage import Change, Fault
+from testbed.db.upkeep.damage import Fault, RowChange
 from testbed.db.upkeep.soundness import Soundness
 from testbed.entities import Evaluation
 
@@ -23,7 +23,7 @@ _ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Repaired:
+class RepairReport:
     """The outcome of `Maintenance.repair`.
 
     Attributes:
@@ -46,7 +46,7 @@ class Maintenance(Soundness):
         self,
         look: Callable[[], Iterable[Fault]] | None = None,
         tell: Callable[[Fault], None] = lambda fault: None,
-    ) -> Repaired:
+    ) -> RepairReport:
         """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
 
         Undamaged data are kept, except scores and metrics that are computed from damaged outputs. Data are deleted
@@ -79,7 +79,7 @@ class Maintenance(Soundness):
             found = list((look or self.faults)())
         hidden = set(chain.from_iterable(each.hide for each in done))
         again = set(chain.from_iterable(each.again for each in done)) - hidden
-        return Repaired(done, found, self._named(again), self._named(hidden))
+        return RepairReport(done, found, self._named(again), self._named(hidden))
 
     @retried
     def _cure(self, done: Sequence[Fault]) -> None:
@@ -125,13 +125,13 @@ class Maintenance(Soundness):
                 session.execute(sa.text("REINDEX"))
 
 
-def _key(change: Change) -> tuple[int, str]:
+def _key(change: RowChange) -> tuple[int, str]:
     """Sort key that puts new parents first, then other changes; equal for equal changes."""
     order = 0 if not change.key else 1 if change.values is not None else 2
     return order, repr((change.table.__tablename__, sorted(change.key.items()), sorted((change.values or {}).items())))
 
 
-def _apply(session: Session, change: Change) -> None:
+def _apply(session: Session, change: RowChange) -> None:
     table = change.table.__table__
     where = [table.c[name] == value for name, value in change.key.items()]
     if not change.key:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 
 from testbed.calls import reason_of
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import patiently
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
-from testbed.db.upkeep.damage import Fault, Known
+from testbed.db.upkeep.damage import Fault, Inventory
 from testbed.errors import StoreDamagedError, StoreError
 
 SALVAGE = "testbed store salvage NEW copies the readable part to a new store"
 BACKUP = "restore a backup: Postgres cannot repair its files"
-_CHECKS: tuple[Callable[[Known], Iterator[Fault]], ...] = (
+_CHECKS: tuple[Callable[[Inventory], Iterator[Fault]], ...] = (
     check_rows.check_names,
     check_rows.check_definitions,
     check_rows.check_samples,
@@ -31,7 +31,7 @@ _CHECKS: tuple[Callable[[Known], Iterator[Fault]], ...] = (
 )
 
 
-class Soundness(Part):
+class Soundness(StorePart):
     """Checks whether stored data are complete and unchanged."""
 
     def check(self) -> Iterator[str]:
@@ -51,7 +51,7 @@ class Soundness(Part):
         yield from self._guarded(lambda: self._check_schema(whole))
         if whole == [False]:
             return  # only the current tables can be checked
-        known: list[Known] = []
+        known: list[Inventory] = []
         yield from self._guarded(lambda: self._read_known(known))
         for check in _CHECKS if known else ():
             yield from self._guarded(lambda check=check: self._check(check, known[0]))  # type: ignore[misc]
@@ -102,16 +102,16 @@ class Soundness(Part):
                 others += [str(index.name) for index in table.indexes if index.name not in found]
         return lost, others
 
-    def _read_known(self, found: list[Known]) -> Iterator[Fault]:
-        known = Known(self.database)
+    def _read_known(self, found: list[Inventory]) -> Iterator[Fault]:
+        known = Inventory(self.database)
         found.append(known)
         yield from self._unreadable(known)
 
-    def _check(self, check: Callable[[Known], Iterator[Fault]], known: Known) -> Iterator[Fault]:
+    def _check(self, check: Callable[[Inventory], Iterator[Fault]], known: Inventory) -> Iterator[Fault]:
         yield from check(known)
         yield from self._unreadable(known)
 
-    def _unreadable(self, known: Known) -> Iterator[Fault]:
+    def _unreadable(self, known: Inventory) -> Iterator[Fault]:
         """The faults of values that could not be read since the last call."""
         bad, known.bad = known.bad, []
         for table, row in bad:

@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     same_class: float | None
 
 
-class With(NamedTuple):
+class MeanAgreement(NamedTuple):
     """A model and the mean agreement of its errors with those of some others."""
 
     model: str
@@ -108,7 +108,7 @@ def agreement_with(
     score: str,
     by: str | None = None,
     tell: Tell = lambda note: None,
-) -> tuple[int, list[With]]:
+) -> tuple[int, list[MeanAgreement]]:
     """Compares each model with some others, such as people.
 
     Args:
@@ -142,7 +142,7 @@ def agreement_with(
     right = table.scores[kept]
     means = mean_consistencies(right, columns, groups, None if clusters is None else clusters[kept])
     rows = [
-        With(model, float(right[:, place].mean()), len(columns) - (place in columns), mean)
+        MeanAgreement(model, float(right[:, place].mean()), len(columns) - (place in columns), mean)
         for place, (model, mean) in enumerate(zip(table.models, means, strict=True))
     ]
     if all(row.mean.consistency is None for row in rows):

@@ -39,7 +39,7 @@ METHODS: Mapping[str, Callable[..., Estimate]] = {
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibratedScore:
     """A model's stored and corrected scores on a setting.
 
     Attributes:
@@ -72,7 +72,7 @@ def calibrate(
     method: Method,
     score: str,
     models: Collection[str] = (),
-) -> list[Calibrated]:
+) -> list[CalibratedScore]:
     """Corrects the scores of models with labels on a setting.
 
     Args:
@@ -112,7 +112,7 @@ def calibrate(
         scored = ~np.isnan(values)
         mean, stderr = mean_and_stderr(values[scored], None if clusters is None else clusters[scored])
         found.append(
-            Calibrated(
+            CalibratedScore(
                 model=model,
                 n=int((~np.isnan(values) | ~np.isnan(own)).sum()),
                 stored=mean,

@@ -23,7 +23,7 @@ KINDS = ("logits", "image_embeddings", "text")
 
 
 @dataclass(frozen=True)
-class Change:
+class Difference:
     """A part of an identity that differs.
 
     Attributes:
@@ -54,7 +54,7 @@ class Why:
 
     a: str
     b: str
-    identity: list[Change] = field(default_factory=list)
+    identity: list[Difference] = field(default_factory=list)
     record: list[str] = field(default_factory=list)
     because: list[str] = field(default_factory=list)
     outputs: Certificate | None = None
@@ -115,7 +115,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     return found
 
 
-def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
+def changes(before: Any, after: Any, where: str = "") -> Iterator[Difference]:
     """Finds the smallest differing parts of two JSON values, in order."""
     if before == after and _same_order(before, after):
         return
@@ -126,18 +126,18 @@ def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
             yield from changes(old, new, f"{where} / {index}")
     elif isinstance(before, str) and isinstance(after, str) and "\n" in f"{before}{after}":
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "A", "B", lineterm="", n=1)
-        yield Change(where, before, after, tuple(lines))
+        yield Difference(where, before, after, tuple(lines))
     else:
-        yield Change(where, before, after)
+        yield Difference(where, before, after)
 
 
-def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Change]:
+def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Difference]:
     parts = list(dict.fromkeys([*before, *after]))
     found = [change for key in parts for change in changes(before.get(key), after.get(key), _under(where, key))]
     if found:
         yield from found
     else:  # the same keys in a different order
-        yield Change(where, list(before), list(after))
+        yield Difference(where, list(before), list(after))
 
 
 def _same_order(before: Any, after: Any) -> bool:

@@ -41,7 +41,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredCaptions:
     """A stored evaluation of a captioner by a decoder."""
 
     evaluation: Evaluation
@@ -50,7 +50,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Written:
+class ClipCcExport:
     """The outcome of an export.
 
     Attributes:
@@ -75,7 +75,7 @@ def export_clip_cc(
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
     form: str = FIRST,
-) -> Written:
+) -> ClipCcExport:
     """Writes the stored scores of captioners by decoders.
 
     Args:
@@ -109,7 +109,7 @@ def export_clip_cc(
         files[summaries / "ranking.csv"] = ranking
     write_files(files, folder)
     decoders = tuple(sorted({each.decoder for each in scored}))
-    return Written(len(scored), decoders, len(files), ranking is not None)
+    return ClipCcExport(len(scored), decoders, len(files), ranking is not None)
 
 
 def write_files(files: Mapping[Path, str], folder: Path) -> None:
@@ -135,7 +135,7 @@ def write_files(files: Mapping[Path, str], folder: Path) -> None:
 
 def _scored(
     store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell, first: Collection[int]
-) -> list[Scored]:
+) -> list[ScoredCaptions]:
     """The reported evaluations, by decoder and captioner."""
     from testbed.stored_results.side_by_side import evaluations_on, matching_settings
 
@@ -163,7 +163,7 @@ def _scored(
     judges = {each.id: SettingReference.parse(each.eval_setting).judge for each in found}
     decoders = _names(judges.values(), "decoders")
     captioners = _names([each.model for each in found], "captioners")
-    made = [Scored(each, captioners[each.model], decoders[judges[each.id]]) for each in found]
+    made = [ScoredCaptions(each, captioners[each.model], decoders[judges[each.id]]) for each in found]
     places: dict[tuple[str, str], Evaluation] = {}
     for each in made:
         other = places.setdefault((each.decoder, each.captioner), each.evaluation)
@@ -222,7 +222,7 @@ def short_name(name: str) -> str:
 # What -------------------------------------------------------------------------------------------------------------
 
 
-def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
+def _sheet(store: Store, each: ScoredCaptions, scale: str) -> Sheet:
     """The scores and texts of an evaluation."""
     import numpy as np
 
@@ -267,7 +267,7 @@ def _reason(status: str, value: Any) -> str:
     return reasons.get(status, "")
 
 
-def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
+def _ranking(store: Store, scored: Sequence[ScoredCaptions], metric: str, tell: Tell) -> str | None:
     """The ranking as CSV; None, with a note, if no captioner has the metric from every decoder."""
     from testbed.stored_results.borda import borda_ranking
 

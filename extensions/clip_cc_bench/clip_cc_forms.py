@@ -33,7 +33,7 @@ SUMMARY = {
 
 
 @dataclass(frozen=True)
-class Form:
+class Layout:
     """The locations of the files of a captioner by a decoder.
 
     Attributes:
@@ -65,8 +65,8 @@ class Form:
 
 
 FORMS = {
-    FIRST: Form(FIRST, "_results", "per_model/{}_summary.json"),
-    TODAY: Form(TODAY, "", "{}.json"),
+    FIRST: Layout(FIRST, "_results", "per_model/{}_summary.json"),
+    TODAY: Layout(TODAY, "", "{}.json"),
 }
 
 

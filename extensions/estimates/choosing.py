@@ -30,7 +30,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
+class AnchorChoice:
     """Anchors, and the performance of each way to choose them.
 
     Attributes:
@@ -59,7 +59,7 @@ def choose_anchors(
     tell: Tell = lambda note: None,
     progress: Callable[[str, float], None] = lambda what, share: None,
     first: Collection[int] = (),
-) -> Chosen:
+) -> AnchorChoice:
     """Chooses anchors.
 
     Args:
@@ -123,7 +123,7 @@ def choose_anchors(
         samples=_samples(table, anchors),
     )
     order = sorted(held.estimates, key=lambda each: held.errors(each).mean_absolute)
-    return Chosen(
+    return AnchorChoice(
         file,
         {each: held.errors(each) for each in order},
         Counter(own),

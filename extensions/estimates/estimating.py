@@ -22,7 +22,7 @@ Find = Callable[[Store, str, str], Evaluation]
 
 
 @dataclass(frozen=True)
-class Estimated:
+class ScoreEstimate:
     """An estimate, as opposed to a measured value.
 
     Attributes:
@@ -50,7 +50,7 @@ class Estimated:
 
 def estimate(
     store: Store, models: Sequence[str], file: AnchorFile, path: Path, find: Find = evaluation_of
-) -> list[Estimated]:
+) -> list[ScoreEstimate]:
     """Estimates the scores of models.
 
     Args:
@@ -71,7 +71,7 @@ def estimate(
 
 def _estimated(
     store: Store, samples: Samples, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path, find: Find
-) -> Estimated:
+) -> ScoreEstimate:
     name = anchored(file.eval_setting, path)
     full = _found(store, model, file.eval_setting, find)
     own = _found(store, model, name, find) or full
@@ -86,7 +86,7 @@ def _estimated(
     known = np.array([each.value for each in file.models if each.name != model])
     place, best, worst = (_rank(known, each, file.larger_is_better) for each in (value, high, low))
     true = None if full is None else scores_of(store, full, file.score)
-    return Estimated(
+    return ScoreEstimate(
         model=model,
         value=value,
         low=low,

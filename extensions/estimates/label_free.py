@@ -15,7 +15,7 @@ from testbed.extensions.estimates.methods.label_free import (
     ALINE_D,
     ALINE_S,
     ALONE,
-    Line,
+    AgreementLine,
     Sureness,
     agreement_on_the_line,
     sureness,
@@ -59,7 +59,7 @@ class OnShift:
 
 
 @dataclass(frozen=True)
-class Summary:
+class MethodErrors:
     """The errors of a method over all models and settings with a known accuracy."""
 
     method: str
@@ -80,13 +80,13 @@ class LabelFree:
     """
 
     rows: Sequence[OnShift]
-    lines: Mapping[str, Line | None]
-    summary: Sequence[Summary]
+    lines: Mapping[str, AgreementLine | None]
+    summary: Sequence[MethodErrors]
     temperatures: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Outputs:
     """A model's outputs on a setting: the samples of a table, in its order."""
 
     sure: Sureness
@@ -129,7 +129,7 @@ def label_free(
     before = _seen(store, table, temperatures)
     right = dict(zip(table.models, table.scores.T, strict=True))
     rows: list[OnShift] = []
-    lines: dict[str, Line | None] = {}
+    lines: dict[str, AgreementLine | None] = {}
     for shift in shifts:
         there = choose(store, [shift], models, tell=tell, first=first)[shift]
         if lacking := sorted(set(there) - set(cells)):
@@ -154,18 +154,18 @@ def label_free(
     return LabelFree(rows, lines, _summary(rows), temperatures)
 
 
-def _seen(store: Store, table: SideBySide, temperatures: Mapping[str, float]) -> dict[str, _Seen]:
+def _seen(store: Store, table: SideBySide, temperatures: Mapping[str, float]) -> dict[str, _Outputs]:
     found = {}
     for each, places in zip(table.evaluations, table.places, strict=True):
         logits = viewed(store, each)[1][places]
         sure = sureness(logits, temperatures.get(each.model, 1.0))
-        found[each.model] = _Seen(sure, predicted_classes(logits), logits.shape[1])
+        found[each.model] = _Outputs(sure, predicted_classes(logits), logits.shape[1])
     return found
 
 
 def _by_lines(
-    before: Mapping[str, _Seen], after: Mapping[str, _Seen], right: Mapping[str, Array]
-) -> tuple[Line | None, dict[str, dict[str, float]]]:
+    before: Mapping[str, _Outputs], after: Mapping[str, _Outputs], right: Mapping[str, Array]
+) -> tuple[AgreementLine | None, dict[str, dict[str, float]]]:
     """The line of a setting, and for each model the estimates by it."""
     models = list(after)
     line = agreement_on_the_line(
@@ -182,7 +182,7 @@ def _by_lines(
 
 
 def _tell_of_classes(
-    before: Mapping[str, _Seen], after: Mapping[str, _Seen], known: str, shift: str, tell: Tell
+    before: Mapping[str, _Outputs], after: Mapping[str, _Outputs], known: str, shift: str, tell: Tell
 ) -> None:
     """Adds a note if the number of classes differs from that of the known setting."""
     numbers = {(before[model].classes, each.classes) for model, each in after.items()}
@@ -222,12 +222,12 @@ def _temperatures(store: Store, samples: Samples, table: SideBySide) -> dict[str
     return found
 
 
-def _summary(rows: Sequence[OnShift]) -> list[Summary]:
+def _summary(rows: Sequence[OnShift]) -> list[MethodErrors]:
     found = []
     for method in METHODS:
         errors = [
             abs(row.estimates[method] - row.true) for row in rows if row.true is not None and method in row.estimates
         ]
         if errors:
-            found.append(Summary(method, float(np.mean(errors)), max(errors), len(errors)))
+            found.append(MethodErrors(method, float(np.mean(errors)), max(errors), len(errors)))
     return sorted(found, key=lambda each: each.mean_absolute)

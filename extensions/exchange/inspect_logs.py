@@ -18,7 +18,7 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
 from testbed.errors import StoreError, shortened
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, model_id
-from testbed.extensions.exchange.every_eval_ever.samples import Samples
+from testbed.extensions.exchange.every_eval_ever.samples import SampleLines
 from testbed.extensions.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
@@ -49,7 +49,7 @@ def inspect_log(store: Store, cell: Cell, picture: Picture) -> dict[str, Any]:
     dataset = store.datasets.get(evaluation.dataset_id)
     samples = [
         _sample(line, cell, picture(place, line["sample_id"]))
-        for place, line in enumerate(Samples(cell, dataset, {}).lines(store))
+        for place, line in enumerate(SampleLines(cell, dataset, {}).lines(store))
     ]
     if not samples:
         raise StoreError(f"{cell.model} on {cell.eval_setting} has no per-sample scores")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, TestbedError
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
 
 
 MARK = "~"  # in names of models and settings, before the axis and the variant
@@ -74,11 +74,11 @@ class Axis:
 
     name: str
     stage: Stage
-    variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
+    variants: Callable[[EvaluatedCell], Iterable[tuple[str, Callable[[Any], Any]]]]
     order: int = CHANGES
     alone: bool = False
 
-    def of(self, cell: StoredCell) -> list[Variant]:
+    def of(self, cell: EvaluatedCell) -> list[Variant]:
         """Returns the variants for a cell."""
         found = self.variants(cell)
         return [Variant(self.name, name, self.stage, change, self.order, self.alone) for name, change in found]

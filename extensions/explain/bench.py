@@ -10,16 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from testbed.extensions.explain.axis import NotApplicableError, Stage, Variant
-from testbed.extensions.explain.cell import StoredCell
-from testbed.extensions.explain.images import Images
+from testbed.extensions.explain.cell import EvaluatedCell
+from testbed.extensions.explain.images import ImageRunner
 from testbed.extensions.explain.pixels import Pixels
-from testbed.extensions.explain.sampling import Draw, Estimate, Side, estimate, from_another, reach
+from testbed.extensions.explain.sampling import Draw, SampledValue, Side, estimate, from_another, reach
 from testbed.extensions.explain.stored_model import REPEATED, difference
 from testbed.extensions.explain.table import CALIBRATION, Array, Table, Values, margins, values
 from testbed.extensions.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
-UNKNOWN = Estimate(0.5, 1.0)
+UNKNOWN = SampledValue(0.5, 1.0)
 FLIPS_BELOW_FLOAT32 = 2.0  # answers
 _HELD = 2**28  # maximum number of cached logits of whole evaluations
 
@@ -34,10 +34,10 @@ class Bench:
         gap: Largest difference between published and stored values.
     """
 
-    def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
+    def __init__(self, cell: EvaluatedCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
         self.cell = cell
         self.gap = gap
-        self.images = Images(cell, device)
+        self.images = ImageRunner(cell, device)
         self.heads = Heads(cell, self.images.loaded)
         self.metrics = list(metrics)
         self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
@@ -112,9 +112,9 @@ class Bench:
 
     # Values -------------------------------------------------------------------------------------------------------
 
-    def exact(self, arm: Arm) -> tuple[Estimate, ...]:
+    def exact(self, arm: Arm) -> tuple[SampledValue, ...]:
         """The exact values of an arm that requires no images."""
-        return tuple(Estimate(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
+        return tuple(SampledValue(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
 
     def idle(self, variant: Variant) -> bool:
         """Whether a variant that needs no images changes nothing."""
@@ -150,7 +150,7 @@ class Bench:
             self._counts[scoring] = counting
         return self._counts[scoring]
 
-    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[SampledValue, ...]:
         """Estimates the values from about ``size`` samples with available outputs.
 
         Args:
@@ -170,8 +170,14 @@ class Bench:
         return FLIPS_BELOW_FLOAT32 / len(self.cell) if pixels.dtype not in (None, "float32", self.own.dtype) else 0.0
 
     def from_another(
-        self, arm: Arm, size: int, base: Arm, base_size: int, known: Sequence[Estimate], outputs: Array | None = None
-    ) -> tuple[Estimate, ...]:
+        self,
+        arm: Arm,
+        size: int,
+        base: Arm,
+        base_size: int,
+        known: Sequence[SampledValue],
+        outputs: Array | None = None,
+    ) -> tuple[SampledValue, ...]:
         """Estimates the values from about ``size`` samples and from another arm that was run on more.
 
         Args:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class StoredCell:
+class EvaluatedCell:
     """An evaluation with its stored outputs.
 
     Attributes:
@@ -51,7 +51,7 @@ class StoredCell:
     unreadable: Sequence[int] = field(default=())
 
     @classmethod
-    def open(cls, store: Store, catalog: Catalog, model: str, setting: str) -> StoredCell:
+    def open(cls, store: Store, catalog: Catalog, model: str, setting: str) -> EvaluatedCell:
         """Opens the reported evaluation of a model on a setting.
 
         Raises:
@@ -229,7 +229,7 @@ class StoredCell:
         return values
 
 
-def model_order(cell: StoredCell) -> Array | None:
+def model_order(cell: EvaluatedCell) -> Array | None:
     """The position of each class among the model's own outputs; None if these are in the order of the classes."""
     columns = np.asarray(cell.identity.get("forward", {}).get("class_columns") or (), dtype=np.int64)
     if len(columns) != cell.classes or not np.array_equal(np.sort(columns), np.arange(len(columns))):

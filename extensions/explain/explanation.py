@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 from testbed.extensions.explain.axis import Variant
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 1.96  # for 95 % intervals
@@ -48,7 +48,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Row:
+class VariantResult:
     """The values of a variant, or of a combination of variants.
 
     Attributes:
@@ -58,7 +58,7 @@ class Row:
     """
 
     variants: tuple[Variant, ...]
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[SampledValue, ...]
     verdict: str
 
     @property
@@ -101,8 +101,8 @@ class Explanation:
     eval_setting: str
     targets: tuple[Target, ...]
     samples: int
-    rows: list[Row] = field(default_factory=list)
-    combinations: list[Row] = field(default_factory=list)
+    rows: list[VariantResult] = field(default_factory=list)
+    combinations: list[VariantResult] = field(default_factory=list)
     combinations_tried: int = 0
     combinations_left: int = 0
     enough: int = 0
@@ -121,7 +121,7 @@ class Explanation:
         return sum(self.asked.values())
 
     @property
-    def giving(self) -> list[Row]:
+    def giving(self) -> list[VariantResult]:
         """The single variants that give the value; without any, the combinations that do."""
         return [each for each in self.rows if each.verdict == GIVES] or [
             each for each in self.combinations if each.verdict == GIVES
@@ -177,14 +177,14 @@ class Explanation:
             return ""
         return f" Combinations that are undecided: {undecided:,}; --samples {self.enough} would decide most."
 
-    def _undecided(self, rows: Sequence[Row]) -> str:
+    def _undecided(self, rows: Sequence[VariantResult]) -> str:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]
         if not open_ones:
             return ""
         return f" Undecided: {', '.join(each.name for each in open_ones[:3])}; more --samples would decide."
 
 
-def _listed(rows: Sequence[Row], one: str, several: str) -> str:
+def _listed(rows: Sequence[VariantResult], one: str, several: str) -> str:
     names = [f"“{each.name}”" for each in rows[:4]]
     more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     if len(rows) == 1:
@@ -213,7 +213,7 @@ def simultaneous(targets: Sequence[Target], level: float = GIVEN) -> float:
     return NormalDist().inv_cdf(1 - (1 - level) / 2 / len(targets))
 
 
-def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
+def verdict(estimates: Sequence[SampledValue], targets: Sequence[Target]) -> str:
     """Decides from estimates whether they give the published values."""
     pairs = list(zip(estimates, targets, strict=True))
     if not _within(OUT, estimates, targets):
@@ -226,7 +226,7 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     return GIVES if not drawn or (apart and not vague and _within(GIVEN, estimates, targets)) else UNDECIDED
 
 
-def _within(level: float, estimates: Sequence[Estimate], targets: Sequence[Target]) -> bool:
+def _within(level: float, estimates: Sequence[SampledValue], targets: Sequence[Target]) -> bool:
     errors = simultaneous(targets, level)
     return all(
         abs(found.value - each.value) <= errors * found.error + allowed(each)
@@ -244,7 +244,7 @@ def _resolution(target: Target) -> float:
     return max(allowed(target), 0.5 / target.samples if target.samples else 0.0)
 
 
-def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:
+def expected_by_chance(rows: Sequence[VariantResult], targets: Sequence[Target], small_effects: bool = False) -> float:
     """The expected number of evenly spread values that lie as near to the published ones as the best of them.
 
     Args:
@@ -261,7 +261,7 @@ def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_eff
     )
 
 
-def _chance(row: Row, targets: Sequence[Target], errors: Sequence[float], small_effects: bool) -> float:
+def _chance(row: VariantResult, targets: Sequence[Target], errors: Sequence[float], small_effects: bool) -> float:
     """The probability that a value in the published ones' neighbourhood is as near to them as such errors allow."""
     chance = 1.0
     for found, target, error in zip(row.estimates, targets, errors, strict=True):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
 
     from testbed.data.source import ImageSource
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
     from testbed.models.model_base import ModelDefinition
 
 Rows = Sequence[int] | Array
@@ -34,7 +34,7 @@ _BATCH = 32
 QUICK = 1.702  # the factor in x · sigmoid(1.702 x), CLIP's approximation of GELU
 
 
-class Images:
+class ImageRunner:
     """Outputs of the model on samples of a cell, with each output computed only once.
 
     Args:
@@ -46,7 +46,7 @@ class Images:
         forwards: Number of images run through a network.
     """
 
-    def __init__(self, cell: StoredCell, device: str = "cpu") -> None:
+    def __init__(self, cell: EvaluatedCell, device: str = "cpu") -> None:
         self.cell = cell
         self.device = device
         self.read = self.forwards = 0

@@ -9,7 +9,7 @@ from testbed.extensions.explain.axis import Stage
 from testbed.extensions.explain.bench import Arm, Bench
 from testbed.extensions.explain.explanation import ALONE, GIVES, NARROW, UNDECIDED, Target, Z, allowed, verdict
 from testbed.extensions.explain.pixels import Pixels
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import Array
 
 DOUBTFUL = 0.001  # odds below which an arm is dropped
@@ -42,7 +42,7 @@ class Race:
     def __init__(self, bench: Bench, targets: Sequence[Target]) -> None:
         self.bench = bench
         self.targets = targets
-        self.known: dict[Arm, tuple[Estimate, ...]] = {}
+        self.known: dict[Arm, tuple[SampledValue, ...]] = {}
         self.sizes: dict[Arm, int] = {}
 
     def run(self, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
@@ -119,7 +119,7 @@ class Race:
                     self.look(arm, size)
                     break
 
-    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[SampledValue, ...]:
         """Estimates an arm from the stored outputs or from one of its variants, whichever is more precise.
 
         Args:

@@ -52,7 +52,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampledValue:
     """A value under another protocol.
 
     Attributes:
@@ -114,7 +114,7 @@ class Draw:
         return np.ones(len(certain))
 
 
-def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimate:
+def estimate(stored: Side, before: Side, after: Side, chances: Array) -> SampledValue:
     """Estimates the value under another protocol.
 
     Args:
@@ -130,7 +130,7 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     seen = float(weight[rows] @ after.values.correct[kept])
     others = ~np.isin(stored.values.rows, rows)
     if not others.any() or not len(rows):
-        return Estimate(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
+        return SampledValue(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
     drawn = before.margins[held]
     shift = after.margins[kept] - drawn
     inverse = 1.0 / chances[rows]
@@ -147,12 +147,12 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))
     variance += part**2 * its_variance + (1 - part) ** 2 * max(0.0, correction**2 - its_variance)
     value = seen + float(mass @ right) + part * correction
-    return Estimate(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
+    return SampledValue(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
 
 
 def from_another(
-    stored: Side, known: Estimate, base: Side, after: Side, base_chances: Array, chances: Array
-) -> Estimate:
+    stored: Side, known: SampledValue, base: Side, after: Side, base_chances: Array, chances: Array
+) -> SampledValue:
     """Estimates the value under a protocol that is close to another one that was run on more samples.
 
     The difference is estimated from the samples that both were run on, the other's value from all of its own (two-phase
@@ -178,7 +178,7 @@ def from_another(
     phase = (1 - base_chances[both]) * base_chances[both] / chances[both]
     spread = float(np.sqrt(np.sum(weight[both] ** 2 * phase * flips**2)))
     error = float(np.hypot(found.error, known.error + spread))
-    return Estimate(known.value + difference, error, found.samples)
+    return SampledValue(known.value + difference, error, found.samples)
 
 
 def reach(stored: Side, before: Side, after: Side) -> float:

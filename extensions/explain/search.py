@@ -12,7 +12,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, Variant, axes, in_order
 from testbed.extensions.explain.bench import Arm, Bench
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.explanation import (
     CHANCE,
     CHANCE_OF_SINGLE,
@@ -22,15 +22,15 @@ from testbed.extensions.explain.explanation import (
     NARROW,
     UNDECIDED,
     Explanation,
-    Row,
     Target,
+    VariantResult,
     allowed,
     expected_by_chance,
     most_by_chance,
     verdict,
 )
 from testbed.extensions.explain.race import FIRST_LOOK, Race
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import values
 from testbed.registry.catalog import Catalog
 
@@ -78,7 +78,7 @@ class Search:
 
     def __init__(
         self,
-        cell: StoredCell,
+        cell: EvaluatedCell,
         targets: Sequence[Target],
         samples: int | None = None,
         device: str = "cpu",
@@ -99,8 +99,8 @@ class Search:
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
         self.race = Race(self.bench, self.targets)
-        self.tried: list[Row] = []
-        self._exact: list[Row] = []
+        self.tried: list[VariantResult] = []
+        self._exact: list[VariantResult] = []
 
     def run(self) -> Explanation:
         """Tries the single variants, and their combinations if none of them gives the value."""
@@ -150,7 +150,7 @@ class Search:
         self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
 
-    def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
+    def _run_images(self, arms: Sequence[Arm]) -> list[VariantResult]:
         """Runs the variants that require images, as precisely as necessary and within the budget."""
         protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
         self._usual = default_samples(len(self.cell), len(protocols))
@@ -202,14 +202,14 @@ class Search:
             self.found.idle.append(variant)
         return idle
 
-    def _row(self, arm: Arm, estimates: tuple[Estimate, ...]) -> Row:
-        return Row(arm, estimates, verdict(estimates, self.targets))
+    def _row(self, arm: Arm, estimates: tuple[SampledValue, ...]) -> VariantResult:
+        return VariantResult(arm, estimates, verdict(estimates, self.targets))
 
-    def _sorted(self, rows: Sequence[Row]) -> list[Row]:
+    def _sorted(self, rows: Sequence[VariantResult]) -> list[VariantResult]:
         order = [GIVES, UNDECIDED, EXCLUDED]
         return sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
 
-    def _sampled_row(self, arm: Arm) -> Row:
+    def _sampled_row(self, arm: Arm) -> VariantResult:
         return self._row(arm, self.race.known[arm])
 
     # Combinations -------------------------------------------------------------------------------------------------
@@ -227,13 +227,13 @@ class Search:
         self.found.combinations_tried = len(self.tried)
         self.found.by_chance = expected_by_chance(self.tried, self.targets)
 
-    def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
+    def _refreshed(self, rows: Sequence[VariantResult]) -> list[VariantResult]:
         """Recomputes rows, since they or others with the same protocol were run on more images."""
         known = [each.variants for each in rows if each.variants in self.race.known]
         self.race.refresh(self.race.alive(known))
         return [self._sampled_row(each.variants) if each.variants in self.race.known else each for each in rows]
 
-    def _doubted(self, row: Row) -> Row:
+    def _doubted(self, row: VariantResult) -> VariantResult:
         """Rejects combinations if one of their variants may give the value alone."""
         undecided = {each.variants[0] for each in self.found.rows if each.verdict == UNDECIDED}
         doubt = row.verdict == GIVES and not undecided.isdisjoint(row.variants)
@@ -243,7 +243,7 @@ class Search:
     def _exact_arms(self) -> list[Arm]:
         """The pairs that require no images, sorted by how well their combined effects match the published values."""
 
-        def predicted(pair: tuple[Row, Row]) -> float:
+        def predicted(pair: tuple[VariantResult, VariantResult]) -> float:
             one, other = pair
             return max(
                 min(
@@ -258,14 +258,14 @@ class Search:
         return arms[:MOST_COMBINATIONS]
 
     @cached_property
-    def _exact_pairs(self) -> list[Row]:
+    def _exact_pairs(self) -> list[VariantResult]:
         return self._exact_rows(self._exact_arms)
 
     @cached_property
     def _most_texts(self) -> int:
         return self.bench.heads.texts + MOST_TEXTS
 
-    def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
+    def _exact_rows(self, arms: Sequence[Arm]) -> list[VariantResult]:
         """Rows of combinations that require no images; counts those with too many new texts."""
         rows, heads = [], self.bench.heads
         for arm in arms:
@@ -276,7 +276,7 @@ class Search:
                 rows.append(self._row(arm, self.bench.exact(arm)))
         return rows
 
-    def _sampled_pairs(self) -> list[Row]:
+    def _sampled_pairs(self) -> list[VariantResult]:
         """Pairs that require images: with one image change from existing outputs, with two from new ones."""
         known = [arm for arm in self.race.known if len(arm) == 1]
         if not known:
@@ -331,7 +331,7 @@ class Search:
         """Whether two image changes together differ from each of them."""
         return self.bench.pixels(in_order(one + other)) not in (self.bench.pixels(one), self.bench.pixels(other))
 
-    def _likelihood(self, estimates: Sequence[Estimate]) -> float:
+    def _likelihood(self, estimates: Sequence[SampledValue]) -> float:
         """The log density of the published values under predictions with errors."""
         total = 0.0
         for found, target in zip(estimates, self.targets, strict=True):
@@ -339,7 +339,7 @@ class Search:
             total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
         return total
 
-    def _thirds(self) -> list[Row]:
+    def _thirds(self) -> list[VariantResult]:
         """The closest pairs without images, combined with each third variant."""
         best = sorted(self._exact_pairs, key=lambda each: each.distance(self.targets))[:BEST]
         arms = {
@@ -385,7 +385,7 @@ def search_for(
     **options: Any,
 ) -> Search:
     """Creates the search of `explain`; see there."""
-    cell = StoredCell.open(store, catalog, model, setting)
+    cell = EvaluatedCell.open(store, catalog, model, setting)
     targets = [
         Target(metric, value, rounding, values(cell.table(metric)).value, samples=len(cell))
         for metric, (value, rounding) in published.items()

@@ -17,7 +17,7 @@ from testbed.graph.ops import TextEmbeddings
 from testbed.identity.fingerprints import model_identity
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
 
 Network = tuple[str, str, str]  # weights, activation and precision; see `Pixels`
 SCALE = 100.0  # as `testbed.models.base.runtime.ZeroShotClassifier`
@@ -66,7 +66,7 @@ class Texts:
         return made
 
 
-def stored_texts(cell: StoredCell) -> Texts:
+def stored_texts(cell: EvaluatedCell) -> Texts:
     """Returns the texts of the stored logits.
 
     Raises:
@@ -99,7 +99,7 @@ class Heads:
         reused: Number of embeddings taken from the store.
     """
 
-    def __init__(self, cell: StoredCell, load: Callable[[Network | None], Any]) -> None:
+    def __init__(self, cell: EvaluatedCell, load: Callable[[Network | None], Any]) -> None:
         self._cell = cell
         self._load = load
         self._embedded: dict[tuple[str, int | None, Network | None], Array] = {}

@@ -28,7 +28,7 @@ _FRESH = 2.0  # seconds before a store is checked for changes
 _FILES = (b"<html ", b'<html data-documents="json" ')  # makes the page fetch its documents
 
 
-class Served:
+class LiveExplorer:
     """The documents of the store's current state.
 
     Args:
@@ -113,7 +113,7 @@ class Served:
             self._bytes = 0
 
 
-def make_app(served: Served, host: str) -> Guard:
+def make_app(served: LiveExplorer, host: str) -> Guard:
     """Creates the application.
 
     Raises:

@@ -35,7 +35,7 @@ def board_of(setting: str, task: str | None, metric: str, catalog: Catalog) -> s
     return told
 
 
-class Filled:
+class FillCounts:
     """Numbers of models with a value in each column, and of those measured in this store.
 
     Args:

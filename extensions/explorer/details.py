@@ -57,12 +57,12 @@ class Details:
         assert setting is not None
         own = samples.positions_in(shown, positions)
         try:
-            tell = self._teller(samples, shown, setting)
+            tell = self._lookup(samples, shown, setting)
             return [None if place is None else tell(place) for place in own]
         except TestbedError as error:
             return [str(error)] * len(positions)
 
-    def _teller(self, samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+    def _lookup(self, samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
         if shown.id not in self._kept:
             makers = {"retrieval": _retrieval, "selection": _selection, "judged": _judged, "references": _references}
             self._kept[shown.id] = makers[str(_kind_of(setting))](samples, shown, setting)

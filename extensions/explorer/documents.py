@@ -16,7 +16,7 @@ from testbed.jsontext import finite
 Item = TypeVar("Item")
 
 
-class Part(Protocol):
+class DocumentPart(Protocol):
     """Some of the documents."""
 
     def paths(self) -> Iterator[str]:
@@ -33,7 +33,7 @@ class Part(Protocol):
 class Explorer:
     """All documents."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[DocumentPart]) -> None:
         self.parts = tuple(parts)
 
     def paths(self) -> Iterator[str]:

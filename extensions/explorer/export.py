@@ -25,7 +25,7 @@ INDEX = "index.html"
 
 
 @dataclass
-class Written:
+class SiteExport:
     """The outcome of an export.
 
     Attributes:
@@ -79,7 +79,7 @@ def write(
     pictures: Pictures,
     chosen: Mapping[str, Sequence[int]],
     tell: Callable[[str], None] = lambda note: None,
-) -> Written:
+) -> SiteExport:
     """Writes an explorer.
 
     Args:
@@ -93,7 +93,7 @@ def write(
     Raises:
         TestbedError: If a file cannot be written.
     """
-    done = Written()
+    done = SiteExport()
     try:
         for name, content in _contents(explorer):
             _write(out / name, content, done)
@@ -115,7 +115,7 @@ def _contents(explorer: Explorer) -> Iterator[tuple[str, bytes]]:
 
 
 def _pictures(
-    part: SamplesPart, pictures: Pictures, chosen: Mapping[str, Sequence[int]], done: Written
+    part: SamplesPart, pictures: Pictures, chosen: Mapping[str, Sequence[int]], done: SiteExport
 ) -> Iterator[tuple[str, bytes]]:
     for number, name in enumerate(part.settings):
         if name not in chosen:
@@ -131,7 +131,7 @@ def _pictures(
                     yield f"pictures/{number}/{position}{'-clean' if which == CLEAN else ''}.jpg", found
 
 
-def _write(path: Path, content: bytes, done: Written) -> None:
+def _write(path: Path, content: bytes, done: SiteExport) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     done.files += 1

@@ -15,7 +15,7 @@ from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
 from testbed.claims.names import trained_on
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
-from testbed.extensions.explorer.boards import Filled, board_of
+from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.documents import item_at
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
@@ -203,9 +203,9 @@ class Overview:
         }
 
     @cached_property
-    def _filled(self) -> Filled:
+    def _filled(self) -> FillCounts:
         rows = self.store.results.rows(("eval_setting", "metric", "origin"), slices=[OVERALL])
-        return Filled((setting, metric, origin) for setting, metric, origin in rows)
+        return FillCounts((setting, metric, origin) for setting, metric, origin in rows)
 
     @cached_property
     def _tasks(self) -> dict[str, tuple[str | None, str | None]]:

@@ -27,7 +27,7 @@ _TOGETHER = 256  # thumbnails in a transaction
 
 
 @dataclass
-class Stored:
+class ThumbnailCounts:
     """The outcome of storing thumbnails.
 
     Attributes:
@@ -43,7 +43,7 @@ class Stored:
 
 def store_thumbnails(
     store: Store, catalog: Catalog, settings: Iterable[str], tell: Callable[[str], None] = lambda note: None
-) -> Stored:
+) -> ThumbnailCounts:
     """Stores a thumbnail of every sample without one; for perturbed settings also the perturbed images.
 
     Args:
@@ -52,7 +52,7 @@ def store_thumbnails(
         settings: Names of settings in the store.
         tell: Called with notes on settings without pictures.
     """
-    pictures, done = Pictures(store, catalog), Stored()
+    pictures, done = Pictures(store, catalog), ThumbnailCounts()
     for name in dict.fromkeys(settings):
         samples = SettingSamples.of(store, name)
         if samples is None:
@@ -79,7 +79,7 @@ def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterato
 
 
 def _store(
-    store: Store, pictures: Pictures, samples: SettingSamples, which: str, wanted: dict[str, Any], done: Stored
+    store: Store, pictures: Pictures, samples: SettingSamples, which: str, wanted: dict[str, Any], done: ThumbnailCounts
 ) -> None:
     keys = list(wanted)
     make = partial(_thumbnail, pictures, samples, which)

@@ -38,7 +38,7 @@ PASSES, FAILS = "passes", "fails"
 
 
 @dataclass(frozen=True)
-class Judged:
+class RuleVerdict:
     """A rule on a setting, or on a group of its samples.
 
     Attributes:
@@ -66,7 +66,7 @@ class Judged:
 
 
 _OPTION = re.compile(r"--(score|by|better)\b( higher| lower)?")  # a rule has keys of the same names
-_Case = tuple[Judged, Callable[..., Change] | None]  # a row without its verdict, and the comparison of the models
+_Case = tuple[RuleVerdict, Callable[..., Change] | None]  # a row without its verdict, and the comparison of the models
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Decision:
     baseline: str
     policy: Policy
     verdict: str
-    rows: tuple[Judged, ...]
+    rows: tuple[RuleVerdict, ...]
     parameters: tuple[int | None, int | None]
     cost: str | None
 
@@ -140,7 +140,7 @@ def _cases(
         table = side_by_side(store, samples, setting, cells, score, told)
         by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
-        yield Judged(rule, setting, MISSING, why=in_policy(str(error))), None
+        yield RuleVerdict(rule, setting, MISSING, why=in_policy(str(error))), None
         return
     points = table.binary or spec.unit == FRACTION
     margin = rule.margin / 100 if points else rule.margin
@@ -150,7 +150,7 @@ def _cases(
         rows = np.arange(len(one)) if labels is None else np.flatnonzero([label == group for label in labels])
         together = None if clusters is None else clusters[rows]
         compared = partial(change, one[rows], other[rows], margin, larger_is_better=larger, clusters=together)
-        yield Judged(rule, setting, OPEN, group, score, points), compared
+        yield RuleVerdict(rule, setting, OPEN, group, score, points), compared
 
 
 def in_policy(text: str) -> str:
@@ -159,7 +159,7 @@ def in_policy(text: str) -> str:
     return f"{found} (in the rule of the policy)" if number else text
 
 
-def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[Judged]:
+def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[RuleVerdict]:
     """Adds the verdicts to the rows of a tier."""
     family = sum(compared is not None for _, compared in cases)
     changes = [None if compared is None else compared(alpha=alpha, family=family) for _, compared in cases]

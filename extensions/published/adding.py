@@ -27,7 +27,7 @@ OTHERS = "files of another format"
 
 
 @dataclass(frozen=True)
-class Added:
+class FileClaims:
     """The contents of a file.
 
     Attributes:
@@ -46,7 +46,7 @@ class Added:
         return Counter(each.why for each in self.claims if each.why is not None)
 
 
-def add_known(store: Store, file: SourceFile, path: Path) -> Added:
+def add_known(store: Store, file: SourceFile, path: Path) -> FileClaims:
     """Adds a file of the manifest.
 
     Raises:
@@ -64,7 +64,7 @@ def add(
     about: Mapping[str, str] | None = None,
     own_names: bool = False,
     settings: Collection[str] | None = (),
-) -> Added:
+) -> FileClaims:
     """Adds the claims of a file, or of the files of a folder, which have the same format.
 
     Args:
@@ -104,7 +104,7 @@ def add(
         place=usual_place(name),
         **(about or {}),
     )
-    return Added(source, claims, store.claims.add(source, claims))
+    return FileClaims(source, claims, store.claims.add(source, claims))
 
 
 class _File(NamedTuple):

@@ -36,7 +36,7 @@ _SHOWN = 500  # rows of the README's table
 
 
 @dataclass
-class Published:
+class Publication:
     """The outcome of publishing.
 
     Attributes:
@@ -50,7 +50,7 @@ class Published:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Sequence[str] = ()) -> Published:
+def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Sequence[str] = ()) -> Publication:
     """Writes the measured results of models on settings.
 
     Args:
@@ -67,7 +67,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     _require_own(folder)
     cells, left_out = measured_cells(store, models, settings)
     cells.sort(key=lambda each: (each.model, each.eval_setting, each.evaluation.fingerprint))
-    done = Published(len(cells), left_out=left_out)
+    done = Publication(len(cells), left_out=left_out)
     rows = [_row(cell, metric) for cell in cells for metric in _metrics(cell, done)]
     done.values = len(rows)
     done.left_out = +done.left_out
@@ -90,7 +90,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     return done
 
 
-def _metrics(cell: Cell, done: Published) -> list[Metric]:
+def _metrics(cell: Cell, done: Publication) -> list[Metric]:
     """The metrics that can be published, in the order of their names, those of all samples first."""
     found = []
     for each in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
@@ -152,7 +152,7 @@ def _attributes(size: int) -> str:
     return f"{TABLE} filter=lfs diff=lfs merge=lfs -text\n" if size >= LARGE else f"{TABLE} -text\n"
 
 
-def _readme(cells: Sequence[Cell], done: Published) -> str:
+def _readme(cells: Sequence[Cell], done: Publication) -> str:
     rows = [line for cell in cells if (line := _line(cell)) is not None]
     more = f"\n… and {len(rows) - _SHOWN:,} more in {TABLE}.\n" if len(rows) > _SHOWN else ""
     left = "".join(f"- {number:,} {what}\n" for what, number in sorted(done.left_out.items()))

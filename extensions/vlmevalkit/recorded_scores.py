@@ -18,8 +18,8 @@ from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
 from testbed.extensions.vlmevalkit.vlmevalkit_files import set_name_of
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import (
-    Cell,
-    Form,
+    ScaledMetric,
+    ScoreFile,
     cells_of,
     forms,
     is_circular_there,
@@ -68,7 +68,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Ours:
+class RuleResult:
     """The result of a set of rules for an answer."""
 
     extracted: str | None
@@ -76,7 +76,7 @@ class Ours:
 
 
 @dataclass(frozen=True)
-class Row:
+class AnswerComparison:
     """The recorded score of an answer (of a question with all its rotations), and testbed's by each set of rules.
 
     Attributes:
@@ -93,7 +93,7 @@ class Row:
     answer: str
     prediction: str | None
     recorded: float
-    ours: Mapping[str, Ours]
+    ours: Mapping[str, RuleResult]
 
     def differs(self, rules: str) -> bool:
         """Whether testbed's score differs."""
@@ -102,7 +102,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RecordedComparison:
     """The comparison of everything recorded beside a file of answers.
 
     Attributes:
@@ -114,11 +114,11 @@ class Compared:
 
     predictions: Path
     numbers: Sequence[Number]
-    rows: Sequence[Row]
+    rows: Sequence[AnswerComparison]
     unasked: Mapping[str, int]
 
 
-def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
+def compare_recorded(store: Store, model: str, eval_setting: str) -> RecordedComparison:
     """Compares the scores that VLMEvalKit recorded beside a file of answers with scores by rules.
 
     Args:
@@ -155,7 +155,7 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
 
 def compared(
     recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str
-) -> Compared:
+) -> RecordedComparison:
     """Compares recorded scores with scores of the same answers by rules.
 
     Args:
@@ -172,7 +172,7 @@ def compared(
     together = primary_of(chosen, metrics[DEFAULT]) == "circular" and is_circular_there(set_name)
     rows, unasked = _rows(recorded, answered, together, scoring)
     known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
-    return Compared(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
+    return RecordedComparison(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
@@ -201,13 +201,13 @@ def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, 
 
 
 def _numbers(
-    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[Form]
+    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[ScoreFile]
 ) -> list[Number]:
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]
         form = next((each for each in known if kind.endswith(each.suffix.rpartition(".")[0])), None)
-        cells: Mapping[Any, Cell] = {} if form is None else cells_of(form)
+        cells: Mapping[Any, ScaledMetric] = {} if form is None else cells_of(form)
         for (row, column), number in numbers_of(value).items():
             cell = cells.get((row, column))
             if cell is None:
@@ -220,12 +220,12 @@ def _numbers(
 
 def _rows(
     recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool, scoring: str
-) -> tuple[list[Row], dict[str, int]]:
+) -> tuple[list[AnswerComparison], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
     single = {rules: [_ours([each]) for each in every.verdicts] for rules, every in answered.items()}
     together = {rules: _rotations(every) for rules, every in answered.items()} if circular else single
-    rows: list[Row] = []
+    rows: list[AnswerComparison] = []
     unasked: dict[str, int] = {}
     for file, scores in recorded.answers.items():
         ours = single if _VANILLA in file else together
@@ -237,7 +237,9 @@ def _rows(
                 unasked[file] = unasked.get(file, 0) + 1
                 continue
             said = {rules: every[place] for rules, every in ours.items()}
-            rows.append(Row(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said))
+            rows.append(
+                AnswerComparison(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said)
+            )
     return rows, unasked
 
 
@@ -253,7 +255,7 @@ def _from_matches(scoring: str, matches: Sequence[float]) -> float:
     return max(matches) if scoring in ("relaxed", "exact") else sum(matches) / len(matches)
 
 
-def _rotations(answered: Answered) -> list[Ours]:
+def _rotations(answered: Answered) -> list[RuleResult]:
     """Combines each row with all its rotations: right if all are right."""
     bases = [base_index(index, row.get("g_index")) for index, row in zip(answered.ids, answered.columns, strict=True)]
     groups: dict[int, list[Verdict | None]] = {}
@@ -262,8 +264,8 @@ def _rotations(answered: Answered) -> list[Ours]:
     return [_ours(groups[base]) for base in bases]
 
 
-def _ours(verdicts: Sequence[Verdict | None]) -> Ours:
+def _ours(verdicts: Sequence[Verdict | None]) -> RuleResult:
     there = [each for each in verdicts if each is not None]
     read = [each.extracted for each in there if each.extracted is not None]
     score = min(each.score for each in there) if len(there) == len(verdicts) else None
-    return Ours(", ".join(read) if read else None, score)
+    return RuleResult(", ".join(read) if read else None, score)

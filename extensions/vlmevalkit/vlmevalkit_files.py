@@ -19,7 +19,7 @@ from testbed.answers.reports.report import REPORTS
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import Cell, Metrics, filled, forms, primary_of
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import Metrics, ScaledMetric, filled, forms, primary_of
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
@@ -34,7 +34,7 @@ _SCORERS = tuple(f"{task}@" for task in TASKS)
 
 
 @dataclass(frozen=True)
-class Exported:
+class EvaluationFiles:
     """The files of an evaluation.
 
     Attributes:
@@ -78,7 +78,7 @@ def export_vlmevalkit(
         )
     places: dict[tuple[str, str], str] = {}
     files: list[Path] = []
-    by_model: dict[str, list[Exported]] = {}
+    by_model: dict[str, list[EvaluationFiles]] = {}
     for each in found:
         model = _file_name(each.evaluation.model)
         place = (model.lower(), each.set_name.lower())
@@ -97,7 +97,9 @@ def export_vlmevalkit(
     return files
 
 
-def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None) -> Iterable[Exported]:
+def _exported(
+    store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None
+) -> Iterable[EvaluationFiles]:
     ids = {
         each.evaluation_id
         for each in store.results.find(models, eval_settings, slices=[OVERALL])
@@ -109,7 +111,7 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
         identity = store.evaluations.identity(evaluation)
         view = identity.get("view", {})
         reference = SettingReference.parse(evaluation.eval_setting)
-        yield Exported(
+        yield EvaluationFiles(
             evaluation=evaluation,
             set_name=_file_name(set_name_of(evaluation.eval_setting)),
             report=str(view.get("report", ["accuracy"])[0]),
@@ -133,7 +135,7 @@ def _file_name(name: str) -> str:
 # Predictions ----------------------------------------------------------------------------------------------------------
 
 
-def _predictions(store: Store, each: Exported, stem: Path) -> Path:
+def _predictions(store: Store, each: EvaluationFiles, stem: Path) -> Path:
     """The table of predictions."""
     assert each.evaluation.dataset_id is not None
     samples = store.datasets.get(each.evaluation.dataset_id).samples
@@ -169,7 +171,7 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 # Scores ---------------------------------------------------------------------------------------------------------------
 
 
-def _scores(each: Exported, stem: Path) -> list[Path]:
+def _scores(each: EvaluationFiles, stem: Path) -> list[Path]:
     """Writes the scores in VLMEvalKit's format for the report, else in JSON with testbed's names."""
     paths: list[Path] = []
     if not any(name not in _OF_ANSWERS for name, _ in each.metrics):
@@ -187,12 +189,12 @@ def _scores(each: Exported, stem: Path) -> list[Path]:
     return paths
 
 
-def _shown(cell: str | Cell, metrics: Metrics) -> Any:
-    value = cell.value(metrics) if isinstance(cell, Cell) else cell
+def _shown(cell: str | ScaledMetric, metrics: Metrics) -> Any:
+    value = cell.value(metrics) if isinstance(cell, ScaledMetric) else cell
     return "" if value is None else value
 
 
-def _as_json(each: Exported) -> dict[str, Any]:
+def _as_json(each: EvaluationFiles) -> dict[str, Any]:
     """All metrics by name; for slices, by ``name|slice``."""
     published = REPORTS[each.report].published if each.report in REPORTS else {}
     return {
@@ -201,7 +203,7 @@ def _as_json(each: Exported) -> dict[str, Any]:
     }
 
 
-def _status(several: Sequence[Exported]) -> dict[str, Any]:
+def _status(several: Sequence[EvaluationFiles]) -> dict[str, Any]:
     """The contents of VLMEvalKit's ``status.json``."""
     first = several[0].evaluation
     done = [each.evaluation.completed_at for each in several if each.evaluation.completed_at is not None]
@@ -218,7 +220,7 @@ def _status(several: Sequence[Exported]) -> dict[str, Any]:
     }
 
 
-def _dataset_status(each: Exported) -> dict[str, Any]:
+def _dataset_status(each: EvaluationFiles) -> dict[str, Any]:
     name = primary_of(each.report, each.metrics) if each.report in REPORTS else ""
     primary = each.metrics.get((name, OVERALL))
     return {

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 from testbed.errors import DataError
-from testbed.extensions.watching.pairing import Paired
+from testbed.extensions.watching.pairing import CheckpointComparison
 from testbed.visible import visible_line
 
 NAMES = ("path", "run", "step", "setting", "metric", "value")
@@ -33,7 +33,7 @@ def words_of(command: str) -> list[str]:
     return words
 
 
-def run_hook(words: Sequence[str], path: str, row: Paired) -> str:
+def run_hook(words: Sequence[str], path: str, row: CheckpointComparison) -> str:
     """Runs the command and waits for it; its output goes to standard error.
 
     Returns:

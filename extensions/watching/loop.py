@@ -16,7 +16,7 @@ from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
 from testbed.extensions.watching.files import REFUSED, Files, Stamp
-from testbed.extensions.watching.pairing import Paired, paired
+from testbed.extensions.watching.pairing import CheckpointComparison, paired
 from testbed.graph.options import RunOptions
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
@@ -34,7 +34,7 @@ SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WatchRequest:
     """The files and settings to watch, and when to stop.
 
     Attributes:
@@ -58,7 +58,7 @@ class Wanted:
 
 
 @dataclass
-class Teller:
+class Reporter:
     """Reports evaluated checkpoints and runs follow-up actions.
 
     Attributes:
@@ -71,15 +71,15 @@ class Teller:
     """
 
     line: Callable[[str], None]
-    rows: Callable[[Found, Sequence[Paired]], None]
+    rows: Callable[[Found, Sequence[CheckpointComparison]], None]
     best_on: str
-    new_best: Callable[[Found, Paired], None] | None = None
+    new_best: Callable[[Found, CheckpointComparison], None] | None = None
     mirrors: Sequence[Mirror] = ()
     progress: Callable[[], Progress] = SilentProgress
 
 
 @dataclass
-class Summary:
+class WatchSummary:
     """The outcome of a watch.
 
     Attributes:
@@ -113,9 +113,9 @@ class Watch:
         self,
         catalog: Catalog,
         options: RunOptions,
-        wanted: Wanted,
+        wanted: WatchRequest,
         files: Files,
-        teller: Teller,
+        reporter: Reporter,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -123,10 +123,10 @@ class Watch:
         self.options = options
         self.wanted = wanted
         self.files = files
-        self.teller = teller
+        self.reporter = reporter
         self.clock = clock
         self.sleep = sleep
-        self.summary = Summary()
+        self.summary = WatchSummary()
         self._stepless: set[str] = set()
 
     def run(self) -> None:
@@ -140,7 +140,7 @@ class Watch:
         began = self.clock()
         lines = self._look(at_start=True)
         for line in lines:
-            self.teller.line(line)
+            self.reporter.line(line)
         self._known()
         while not self._is_done(began):
             found = self.files.next(self.clock(), self._marked())
@@ -149,7 +149,7 @@ class Watch:
             else:
                 self.sleep(max(0.05, min(LOOK_SECONDS, self.files.settle / 2)))
             for line in self._look():
-                self.teller.line(line)
+                self.reporter.line(line)
 
     def _is_done(self, began: float) -> bool:
         if self.wanted.until is not None and len(self.summary.evaluated) >= self.wanted.until:
@@ -255,9 +255,9 @@ class Watch:
         if not os.path.exists(found.path):
             return  # the next look reports that
         if self.files.failed(found, self.clock()):
-            self.teller.line(f"{found.path} cannot be evaluated yet ({why.partition(' (')[0]}); it will be retried")
+            self.reporter.line(f"{found.path} cannot be evaluated yet ({why.partition(' (')[0]}); it will be retried")
         else:
-            self.teller.line(f"{found.path} is given up unless it changes: {why}")
+            self.reporter.line(f"{found.path} is given up unless it changes: {why}")
             self._record(found, why)
 
     def _record(self, found: Found, why: str) -> None:
@@ -269,10 +269,10 @@ class Watch:
                     store.evaluations.record_failure(cell, "failed", why, {}, {})
                 self._note_failed(store, found, self.wanted.settings)
         except StoreError as error:
-            self.teller.line(f"that is not stored: {error}")
+            self.reporter.line(f"that is not stored: {error}")
 
     def _evaluated(self, several: Sequence[Found]) -> Report:
-        progress = self.teller.progress()
+        progress = self.reporter.progress()
         try:
             names = [self._name(each) for each in several]
             report = run(self.catalog, self.options, names, self.wanted.settings, progress)
@@ -305,12 +305,12 @@ class Watch:
                 self._note_failed(store, found, [each.setting for each in missing])
                 for each in missing:
                     self.summary.failed.append(f"{found.path} on {each.setting} {each.status}: {each.reason}")
-                    self.teller.line(self.summary.failed[-1])
+                    self.reporter.line(self.summary.failed[-1])
                 if done:
                     before += not self._tell(store, found, done)
         if before:
             noun = "checkpoint was" if before == 1 else "checkpoints were"
-            self.teller.line(f"{before:,} {noun} evaluated before, or by another watch")
+            self.reporter.line(f"{before:,} {noun} evaluated before, or by another watch")
 
     def _tell(self, store: Store, found: Found, done: Mapping[str, Outcome]) -> bool:
         """Reports a checkpoint; returns whether it had not been reported before."""
@@ -322,11 +322,15 @@ class Watch:
         rows = [row for row in rows if store.checkpoints.claim(row.point.evaluation, TOLD)]
         if rows:
             self.summary.here += 1
-            self.teller.rows(found, rows)
+            self.reporter.rows(found, rows)
             for row in rows:
-                if row.new_best and row.curve.eval_setting == self.teller.best_on and self.teller.new_best is not None:
-                    self.teller.new_best(found, row)
-        for mirror in self.teller.mirrors:
+                if (
+                    row.new_best
+                    and row.curve.eval_setting == self.reporter.best_on
+                    and self.reporter.new_best is not None
+                ):
+                    self.reporter.new_best(found, row)
+        for mirror in self.reporter.mirrors:
             self._mirror(store, mirror, found.checkpoint, ids)
         return bool(rows)
 
@@ -334,11 +338,11 @@ class Watch:
         """Logs the points that a mirror does not have."""
         point = Point(checkpoint.run, label_of(checkpoint.run), checkpoint.step, checkpoint.unit)
         if problem := log_once(store, mirror, point, list(ids.values())):
-            self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {problem}")
+            self.reporter.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {problem}")
 
     def close(self) -> None:
         """Closes the mirrors."""
-        for mirror in self.teller.mirrors:
+        for mirror in self.reporter.mirrors:
             mirror.close()
 
     def _note_failed(self, store: Store, found: Found, settings: Sequence[str]) -> None:

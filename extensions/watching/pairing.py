@@ -31,7 +31,7 @@ BETTER, WORSE, TIED, FIRST, UNKNOWN = "better", "worse", "tied", "first", "not c
 
 
 @dataclass(frozen=True)
-class Paired:
+class CheckpointComparison:
     """A checkpoint on a setting.
 
     Attributes:
@@ -78,7 +78,7 @@ class Paired:
         }
 
 
-def paired(store: Store, checkpoint: Checkpoint, model: str, settings: Iterable[str]) -> list[Paired]:
+def paired(store: Store, checkpoint: Checkpoint, model: str, settings: Iterable[str]) -> list[CheckpointComparison]:
     """Compares a checkpoint with the best one before it in the same run, on each setting.
 
     Args:
@@ -115,22 +115,24 @@ def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tu
     ]
 
 
-def _paired(store: Store, curve: Curve, point: Point) -> Paired:
+def _paired(store: Store, curve: Curve, point: Point) -> CheckpointComparison:
     best, alone = curve.best(before=point.checkpoint.step), curve.best() == point
     if best is None:
         first = curve.points[0] == point
-        return Paired(curve, point, None, FIRST if first else UNKNOWN, why=_unknown(curve, first), new_best=alone)
+        return CheckpointComparison(
+            curve, point, None, FIRST if first else UNKNOWN, why=_unknown(curve, first), new_best=alone
+        )
     try:
         found = compare_pairs(store, [point.model, best.model], [curve.eval_setting])
     except TestbedError as error:
-        return Paired(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
-    row = Paired(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
+        return CheckpointComparison(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
+    row = CheckpointComparison(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
     until = [each for each in curve.points if each.checkpoint.step <= point.checkpoint.step]
     scores = _Scores(store, curve, until)
     return replace(row, p=_p(row, scores), expected=scores.expected())
 
 
-def _p(row: Paired, scores: _Scores) -> float:
+def _p(row: CheckpointComparison, scores: _Scores) -> float:
     """The p-value of the difference from the best one before; for a decline, adjusted for its selection."""
     assert row.comparison is not None
     assert row.best is not None
@@ -208,14 +210,14 @@ def _unknown(curve: Curve, first: bool) -> str:
     return "" if first else f"it is unknown whether a higher or a lower {curve.spec.name} is better"
 
 
-def _verdict(row: Paired, p: float) -> str:
+def _verdict(row: CheckpointComparison, p: float) -> str:
     assert row.comparison is not None
     if p >= SIGNIFICANT or row.comparison.difference == 0:
         return TIED
     return _direction(row)
 
 
-def _direction(row: Paired) -> str:
+def _direction(row: CheckpointComparison) -> str:
     assert row.comparison is not None
     assert row.score is not None
     better = row.score.better or row.curve.spec.better

@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import finish
 from testbed.stored_results.predictions import has_logits, predictions_of
 
@@ -54,7 +54,7 @@ def figures(own: Own) -> Found:
                 yield Omission(f"confusion of {model} on {setting}", str(error))
                 continue
             drawn += 1
-            yield Drawn(file_name("confusion", setting, model), partial(draw, found), numbers(found))
+            yield Drawing(file_name("confusion", setting, model), partial(draw, found), numbers(found))
         if not drawn:
             yield Omission(f"confusion on {setting}", "no predicted classes are stored")
         elif len(values) > MOST_MODELS:

@@ -13,7 +13,7 @@ from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.labels import add_names
 from testbed.plotting.marks import Mark
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, file_name
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name
 from testbed.plotting.style import add_points, finish, padded
 from testbed.registry import registry
 
@@ -51,7 +51,7 @@ def figures(own: Own) -> Found:
             continue
         gain = points["value"].to_numpy() * (1 if better == HIGHER else -1)
         points["on_front"] = pareto(points["parameters"].to_numpy(), gain)
-        yield Drawn(
+        yield Drawing(
             file_name("cost", setting),
             partial(draw, points, setting, own.metrics[setting], own.marks, own.labels),
             numbers(points, setting, own.metrics[setting]),

@@ -21,7 +21,7 @@ MOST_MODELS = 8
 MOST_POINTS = 500  # per curve
 
 
-class Line(NamedTuple):
+class RiskCurve(NamedTuple):
     """The curve of a model, and the number of samples."""
 
     model: str
@@ -34,7 +34,7 @@ def figures(own: Own) -> Found:
     return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers)
 
 
-def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
+def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> RiskCurve:
     """Computes the curve of a model; unreadable samples count as wrong and are answered last.
 
     Args:
@@ -44,16 +44,16 @@ def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, 
     """
     known = np.isfinite(confidence) & np.isfinite(correct)
     found = curve(np.where(known, confidence, -np.inf), np.where(known, 1 - correct, 1))
-    return Line(model, found, len(correct))
+    return RiskCurve(model, found, len(correct))
 
 
-def _shown(each: Line) -> np.ndarray[Any, Any]:
+def _shown(each: RiskCurve) -> np.ndarray[Any, Any]:
     """Indices of the points of a curve to draw, spread evenly over coverage."""
     wanted = np.linspace(0, 1, MOST_POINTS)
     return np.unique(np.minimum(np.searchsorted(each.curve.coverage, wanted), len(each.curve.coverage) - 1))
 
 
-def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
+def draw(lines: list[RiskCurve], setting: str, marks: Mapping[str, Mark]) -> Figure:
     """Draws a line for each model in its colour; dashes distinguish models of one colour."""
     import plotly.graph_objects as go
 
@@ -79,7 +79,7 @@ def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
     return figure
 
 
-def numbers(each: Line) -> Numbers:
+def numbers(each: RiskCurve) -> Numbers:
     """The points of a model's curve; rates in percent."""
     return {
         "points": [

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import StoreError
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import finish
 from testbed.stored_results.ranking import Ranked, ranking
 
@@ -30,7 +30,7 @@ def figures(own: Own) -> Found:
             continue
         if len(values) > MOST_MODELS:
             yield Omission(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
-        yield Drawn(
+        yield Drawing(
             file_name("ranking", setting),
             partial(draw, found.rows, setting, own.metrics[setting]),
             numbers(found.rows, setting, own.metrics[setting]),

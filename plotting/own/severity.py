@@ -14,7 +14,7 @@ import pandas as pd
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.plotting.marks import Mark
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import faint, finish
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def figures(own: Own) -> Found:
         if left:
             yield Omission(f"severity curves of {name}", f"{left} more models; --models chooses")
         curves = corruption_curves(own, name, on, models)
-        yield Drawn(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
+        yield Drawing(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
         root, _, last = name.rpartition(".")
         form = next((form for form in ("_in-memory", "_on-disk") if last.endswith(form)), "")
         if root:
@@ -65,7 +65,9 @@ def figures(own: Own) -> Found:
             members = [on[level] for on in corruptions.values() for level in levels]
             curves = mean_curves(own, root + form, corruptions, levels, _models(own, members)[0])
             if len(curves.points):
-                yield Drawn(file_name("severity-mean", root + form), partial(draw, curves, own.marks), numbers(curves))
+                yield Drawing(
+                    file_name("severity-mean", root + form), partial(draw, curves, own.marks), numbers(curves)
+                )
 
 
 def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, file_name
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import scatter_figure
 
@@ -28,7 +28,7 @@ def figures(own: Own) -> Found:
         if data is None:
             yield Omission(f"{clean} against {name}", "no model has results on both")
             continue
-        yield Drawn(file_name("shift", clean, name), partial(scatter_figure, data), scatter_object(data))
+        yield Drawing(file_name("shift", clean, name), partial(scatter_figure, data), scatter_object(data))
 
 
 def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | None:

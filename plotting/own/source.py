@@ -30,7 +30,7 @@ Numbers = dict[str, Any]
 Array = np.ndarray[Any, Any]
 
 
-class Drawn(NamedTuple):
+class Drawing(NamedTuple):
     """A figure to be drawn.
 
     Attributes:
@@ -202,7 +202,7 @@ def short(name: str, most: int = 40) -> str:
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
 
 
-Found = Iterator[Drawn | Omission]
+Found = Iterator[Drawing | Omission]
 
 
 def by_confidence(
@@ -239,4 +239,4 @@ def by_confidence(
             yield Omission(f"{kind} on {setting}", f"{len(values) - most} less accurate models")
         shown = [{"model": each.model, "n": each.n, **numbers(each)} for each in found]
         figure = partial(draw, found, setting, own.marks)
-        yield Drawn(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})
+        yield Drawing(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})

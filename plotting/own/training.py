@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.plotting.own.severity import DASHES
-from testbed.plotting.own.source import Drawn, Found, Omission, Own, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name, short
 from testbed.plotting.style import faint, finish
 from testbed.stored_results.checkpoint_steps import label_of
 from testbed.stored_results.checkpoints import Curve, Point, curves
@@ -29,7 +29,7 @@ def figures(own: Own) -> Found:
     if not by_run:
         yield Omission("training curves", "no training run was watched")
     for run, found in by_run.items():
-        yield Drawn(file_name("training", label_of(run)), partial(draw, found), numbers(found))
+        yield Drawing(file_name("training", label_of(run)), partial(draw, found), numbers(found))
 
 
 def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:

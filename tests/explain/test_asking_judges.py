@@ -14,7 +14,7 @@ from toy import WORK, toy_catalog
 from testbed.db.store import Store
 from testbed.extensions.explain.asking.race import ask
 from testbed.extensions.explain.axis import asked_axes
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.named import changed_setting, command_for
 from testbed.extensions.explain.search import explain
 from testbed.models.model_base import Generation, Generator
@@ -94,7 +94,7 @@ def told(lab, catalog, value, setting="questions@judge", axes=None, model="talke
     given = None if axes is None else [each for each in asked_axes() if each.name in axes]
     with Store.open(lab.url, "write") as store:
         found = explain(store, catalog, model, setting, {"accuracy": (round(value, 4), 5e-5)})
-        cell = StoredCell.open(store, catalog, model, setting)
+        cell = EvaluatedCell.open(store, catalog, model, setting)
         ask(cell, found, say=lambda line: said.append((line, WORK.total())), given=given, **options)
     return found, said
 

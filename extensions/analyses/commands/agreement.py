@@ -15,7 +15,7 @@ from testbed.console.output import footnote, percent, print_json, table
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.extensions.analyses.agreement import Agreements, With
+    from testbed.extensions.analyses.agreement import Agreements, MeanAgreement
 
 _BAR = 40  # characters of the longest bar
 
@@ -73,7 +73,7 @@ def command(
     return 0
 
 
-def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None, as_json: bool) -> int:
+def _with(n: int, rows: Sequence[MeanAgreement], setting: str, score: str, by: str | None, as_json: bool) -> int:
     """Prints each model beside the others."""
     if as_json:
         common = {"kind": "with", "eval_setting": setting, "score": score, "by": by, "n": n}

@@ -23,7 +23,7 @@ from testbed.console.output import (
     table,
     with_unit,
 )
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -113,16 +113,16 @@ def _latex(found: Pairs) -> str:
     percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
     scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
-    lines: list[list[str | Cell]] = []
+    lines: list[list[str | TableCell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
         low, high = (math.nan if end is None else scale * end for end in (each.low, each.high))
         first, second = (
-            Cell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
+            TableCell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
             for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
         )
-        difference = Cell(scale * each.difference, low, high, percent=percent, signed=True)
-        p = [Cell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
+        difference = TableCell(scale * each.difference, low, high, percent=percent, signed=True)
+        p = [TableCell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
         lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
     points = "A − B, points" if percent else f"A − B{unit}"
     heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{unit}", "of B", points, "p", "p (Holm)"]

@@ -18,7 +18,7 @@ from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
 from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _marked(
 
 def _results(
     db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
-) -> list[list[str | Cell]]:
+) -> list[list[str | TableCell]]:
     """The results of each model, with intervals, the best ones, and ties with them."""
     from testbed.db.store import Store
 
@@ -145,7 +145,7 @@ def _results(
             name: _cells(store, loaded, name, dict(chosen[name].dropna()), name in stored) for name in chosen.columns
         }
     published, differing = (marked[key][1] for key in ("published", "differ_from_published"))
-    missing = Cell(math.nan)
+    missing = TableCell(math.nan)
     return [
         [
             model,
@@ -162,7 +162,7 @@ def _results(
     ]
 
 
-def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
+def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, TableCell]:
     """The results of a column by model. Averages have no interval, since their samples are not independent."""
     from testbed.extensions.analyses.ties import tied_with_best
     from testbed.metrics.inference.intervals import interval
@@ -179,7 +179,7 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
         ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
         low, high = (scale * end for end in ends) if ends else (math.nan, math.nan)
         marks = {"best": model in best, "tied": model in tied}
-        cells[model] = Cell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
+        cells[model] = TableCell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
     return cells
 
 

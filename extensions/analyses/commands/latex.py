@@ -28,7 +28,7 @@ def format_option(*forms: str) -> Callable[[F], F]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A result in a table.
 
     Attributes:
@@ -54,7 +54,7 @@ class Cell:
     differs: bool = False
 
 
-def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> str:
+def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | TableCell]]) -> str:
     """Formats a table, preceded by comments on required packages and marks.
 
     Args:
@@ -62,7 +62,7 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell
         heads: Column headers.
         rows: Texts, in which commands are escaped, and results.
     """
-    cells = [cell for row in rows for cell in row if isinstance(cell, Cell) and not math.isnan(cell.value)]
+    cells = [cell for row in rows for cell in row if isinstance(cell, TableCell) and not math.isnan(cell.value)]
     said = [
         *([INTERVALS] if any(cell.low < cell.high for cell in cells) else []),
         *([BOLD] if any(cell.best for cell in cells) else []),
@@ -82,11 +82,11 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell
     )
 
 
-def _line(cells: Sequence[str | Cell]) -> str:
-    return rf"{' & '.join(number(each) if isinstance(each, Cell) else escaped(each) for each in cells)} \\"
+def _line(cells: Sequence[str | TableCell]) -> str:
+    return rf"{' & '.join(number(each) if isinstance(each, TableCell) else escaped(each) for each in cells)} \\"
 
 
-def number(cell: Cell) -> str:
+def number(cell: TableCell) -> str:
     """Formats a result with its marks and interval: percentages with two decimals, others as the interval's."""
     if math.isnan(cell.value):
         return "--"
@@ -102,7 +102,7 @@ def number(cell: Cell) -> str:
     return f"${text}{raised}{interval}$"
 
 
-def _shown(value: float, cell: Cell) -> str:
+def _shown(value: float, cell: TableCell) -> str:
     """Formats a value or an end of its interval, with the same rounding."""
     if cell.percent:
         text = _rounded(value, DECIMALS)

@@ -22,7 +22,7 @@ from testbed.console.output import (
     table,
     with_unit,
 )
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 
 if TYPE_CHECKING:
     from testbed.entities import Better
@@ -102,12 +102,12 @@ def _latex(found: Ranking, score: str, settings: int) -> str:
     scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     value, *further = _heads(score, settings)
     best = found.rows[0]
-    lines: list[list[str | Cell]] = []
+    lines: list[list[str | TableCell]] = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
         low, high = row.place.low, row.place.high
         ends = (math.nan, math.nan) if low is None or high is None else (scale * low, scale * high)
         is_best = row.place.rank == best.place.rank
-        cell = Cell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        cell = TableCell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
         lines.append([*places, row.model, cell, *mean_rank, tied])
     align = f"rrl{'r' * len(further)}l"
     return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)

@@ -17,7 +17,7 @@ from testbed.errors import TestbedError, UnknownNameError
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
-    from testbed.extensions.analyses.why import Change, Why
+    from testbed.extensions.analyses.why import Difference, Why
 
 SHOWN_TEXT = 100  # characters of a value
 
@@ -105,7 +105,7 @@ def _section(heading: str, lines: list[str], otherwise: str) -> None:
         click.echo(prose(f"  {line}"))
 
 
-def _change_lines(change: Change) -> list[str]:
+def _change_lines(change: Difference) -> list[str]:
     if change.lines:
         return [f"{change.where}:", *(f"  {line}" for line in change.lines[2:])]
     return [f"{change.where}: {_text(change.before)} → {_text(change.after)}"]

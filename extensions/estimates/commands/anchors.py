@@ -17,8 +17,8 @@ from testbed.console.output import count, footnote, mean_score, print_json, say,
 
 if TYPE_CHECKING:
     from testbed.eval_settings.base.anchor_file import AnchorFile, Errors
-    from testbed.extensions.estimates.choosing import Chosen
-    from testbed.extensions.estimates.estimating import Estimated
+    from testbed.extensions.estimates.choosing import AnchorChoice
+    from testbed.extensions.estimates.estimating import ScoreEstimate
 
 _METHODS = ("best", "stratified", "random", "lure", "irt", "clusters")
 _ESTIMATORS = ("weighted", "assisted", "p-irt", "gp-irt")
@@ -147,7 +147,7 @@ def _level(file: AnchorFile) -> str:
     return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 
 
-def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> str:
+def _estimates(found: Sequence[ScoreEstimate], file: AnchorFile, points: bool) -> str:
     header = ["model", f"estimated {file.score}", "interval", "rank", "true", "error"]
     lines = [
         [
@@ -163,7 +163,7 @@ def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> st
     return table(header, lines, right=[1, 3, 4, 5])
 
 
-def _ways(found: Chosen) -> str:
+def _ways(found: AnchorChoice) -> str:
     """The mean error of each way: a row for each method, a column for each estimator."""
     estimators = [each for each in _ESTIMATORS if any(way[1] == each for way in found.errors)]
     lines = [
@@ -184,7 +184,7 @@ def _amount(value: float, points: bool, sign: str = "") -> str:
     return text.replace("-", "−")
 
 
-def _as_object(found: Chosen, path: Path) -> dict[str, object]:
+def _as_object(found: AnchorChoice, path: Path) -> dict[str, object]:
     file = found.file
     return {
         "file": str(path),

@@ -27,7 +27,7 @@ _ROUNDS = 50  # iterations of k-means
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownScores:
     """The scores of other models on all samples.
 
     Attributes:
@@ -86,7 +86,7 @@ class Anchors:
     blend: float = 0.5
 
 
-def choose(known: Known, size: int, method: str, rng: np.random.Generator) -> Anchors:
+def choose(known: KnownScores, size: int, method: str, rng: np.random.Generator) -> Anchors:
     """Chooses anchors.
 
     Args:
@@ -110,11 +110,11 @@ def choose(known: Known, size: int, method: str, rng: np.random.Generator) -> An
 # Choosing -------------------------------------------------------------------------------------------------------------
 
 
-def _random(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _random(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     return Anchors(rng.choice(len(known.scores), size, replace=False), np.full(size, 1 / size))
 
 
-def _stratified(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _stratified(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     """Draws one sample from each of equal strata of the samples, sorted by mean score."""
     n = len(known.scores)
     order = np.lexsort((rng.random(n), known.scores.mean(axis=1)))
@@ -123,7 +123,7 @@ def _stratified(known: Known, size: int, rng: np.random.Generator) -> Anchors:
     return Anchors(places, np.array([len(each) / n for each in strata]))
 
 
-def _lure(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _lure(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     """Draws samples one by one by expected loss; weights as in Farquhar et al., equation 9."""
     if known.best is None:
         raise ValueError("lure needs a best possible score")
@@ -154,14 +154,14 @@ def lure_weights(likely: Array, n: int) -> Array:
     return np.asarray(1 + (n - m) / (n - place) * (1 / ((n - place + 1) * likely) - 1))
 
 
-def _irt(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _irt(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     if known.responses is None:
         raise ValueError("irt needs scores of 0 and 1")
     features = np.stack([known.responses.discrimination, known.responses.easiness], axis=1)
     return _clustered(features / np.maximum(features.std(axis=0), 1e-12), size, rng)
 
 
-def _clusters(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _clusters(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     return _clustered(known.scores if known.confidence is None else known.confidence, size, rng)
 
 
@@ -187,7 +187,7 @@ def _clustered(features: Array, size: int, rng: np.random.Generator) -> Anchors:
     return Anchors(order[chosen], share[cluster[chosen]] / taken[cluster[chosen]])
 
 
-METHODS: Mapping[str, Callable[[Known, int, np.random.Generator], Anchors]] = {
+METHODS: Mapping[str, Callable[[KnownScores, int, np.random.Generator], Anchors]] = {
     RANDOM: _random,
     STRATIFIED: _stratified,
     LURE: _lure,

@@ -20,7 +20,7 @@ from testbed.extensions.estimates.methods.anchors import (
     RANDOM,
     STRATIFIED,
     WEIGHTED,
-    Known,
+    KnownScores,
     blend,
     choose,
     estimates,
@@ -126,9 +126,9 @@ def _bound(apart: Array, folds: Array) -> tuple[float, float]:
     return float(apart.ravel()[order[first]]), level
 
 
-def known_of(scores: Array, best: float | None, confidence: Array | None) -> Known:
+def known_of(scores: Array, best: float | None, confidence: Array | None) -> KnownScores:
     """Collects the models' scores, with their item responses if scores are 0 or 1."""
-    return Known(scores, best, fit(scores) if np.isin(scores, (0, 1)).all() else None, confidence)
+    return KnownScores(scores, best, fit(scores) if np.isin(scores, (0, 1)).all() else None, confidence)
 
 
 def hold_out(
@@ -174,7 +174,7 @@ def hold_out(
     return HeldOut(true, folds, found)
 
 
-def ways_to_choose(known: Known) -> list[str]:
+def ways_to_choose(known: KnownScores) -> list[str]:
     """The methods that are possible with the available data."""
     lacking = {LURE} if known.best is None else set[str]()
     return [each for each in METHODS if each not in lacking | ({IRT} if known.responses is None else set())]

@@ -93,7 +93,7 @@ ALONE: Mapping[str, Callable[[Sureness, Array, Sureness], float]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class AgreementLine:
     """Agreement on the line (Baek et al. 2022).
 
     Attributes:
@@ -111,7 +111,7 @@ class Line:
     by_pairs: Array
 
 
-def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | None:
+def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> AgreementLine | None:
     """Estimates accuracies from agreement of models, which lies on the same line as accuracy (Baek et al. 2022).
 
     Args:
@@ -142,7 +142,7 @@ def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | 
     for row, pair in enumerate(pairs):
         halves[row, list(pair)] = 0.5
     found = np.linalg.lstsq(halves, after + slope * (halves @ accuracy - before), rcond=None)[0]
-    return Line(slope, bias, r2, np.asarray(ndtr(slope * accuracy + bias)), np.asarray(ndtr(found)))
+    return AgreementLine(slope, bias, r2, np.asarray(ndtr(slope * accuracy + bias)), np.asarray(ndtr(found)))
 
 
 def _agreements(classes: Array, pairs: Sequence[tuple[int, int]]) -> Array:

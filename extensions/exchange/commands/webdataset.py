@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
 
 
-class Wanted(NamedTuple):
+class ExportRequest(NamedTuple):
     """A data set to write, and the class names and templates of its setting."""
 
     source: ImageSource
@@ -128,7 +128,7 @@ def _check_kind(name: str, kind: str, retrieval: bool, multilabel: bool) -> None
             raise DataError(f"--{flag} was given, but {name} is a {kind} data set; omit the option")
 
 
-def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
+def find(name: str, split: str, plugins: Sequence[str] = ()) -> ExportRequest:
     """Finds the samples of an eval setting, or of another split of its data set.
 
     Args:
@@ -154,7 +154,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         raise DataError(f"{benchmark.name} has no split {split!r}; its splits are {', '.join(benchmark.splits)}")
     language = parsed.language or benchmark.languages[0]
     source = with_images(benchmark.dataset(split, language).open())
-    return Wanted(
+    return ExportRequest(
         source,
         benchmark.kind,
         benchmark.class_names(language) if benchmark.class_names is not None else source.class_names,
@@ -162,7 +162,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
     )
 
 
-def _of_setting(setting: EvalSetting, split: str) -> Wanted:
+def _of_setting(setting: EvalSetting, split: str) -> ExportRequest:
     """The samples of a setting of any family that uses its data set unchanged."""
     from testbed.data.sets.imagenet import Selected
 
@@ -185,4 +185,4 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
         names, templates = prompts["class_names"], prompts["templates"]
         if setting.class_sublist is not None:
             names = [names[each] for each in setting.class_sublist]
-    return Wanted(source, setting.task, names, templates)
+    return ExportRequest(source, setting.task, names, templates)

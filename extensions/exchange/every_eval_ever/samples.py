@@ -49,7 +49,7 @@ NO_RIGHT = "samples are scored in degrees; is_correct marks the full score"
 
 
 @dataclass
-class Samples:
+class SampleLines:
     """The samples of a cell.
 
     Attributes:
@@ -124,7 +124,7 @@ class Samples:
             return names[target]
         return target if isinstance(target, str) else json.dumps(target, sort_keys=True)
 
-    def _outputs(self, store: Store) -> list[Said]:
+    def _outputs(self, store: Store) -> list[SampleAnswer]:
         evaluation = self.cell.evaluation
         kinds = store.outputs.kinds(evaluation.id)
         if TEXT in kinds:
@@ -134,20 +134,20 @@ class Samples:
             try:
                 arrays = arrays_of(store, evaluation)
             except TestbedError:  # logits that do not stand for classes
-                return [Said() for _ in self.dataset.samples]
+                return [SampleAnswer() for _ in self.dataset.samples]
             self._names = arrays["class_names"].tolist()
             return _classes(arrays["logits"], self._names)
-        return [Said() for _ in self.dataset.samples]
+        return [SampleAnswer() for _ in self.dataset.samples]
 
-    def _answer(self, sample: SampleInfo, value: dict[str, Any] | None) -> Said:
+    def _answer(self, sample: SampleInfo, value: dict[str, Any] | None) -> SampleAnswer:
         if value is None or not is_answer(value) or value["finish_reason"] == NO_ANSWER:
             reason = "unreadable" if value is None else public_text(str(value["finish_reason"]))
-            return Said(error=reason, metadata={FINISH: reason, OUTPUT: TEXT})
+            return SampleAnswer(error=reason, metadata={FINISH: reason, OUTPUT: TEXT})
         extra = value.get("extra") or {}
         thoughts = [str(extra[THINKING])] if extra.get(THINKING) else []
         begun = {THINKING_BEGUN: "true"} if extra.get(BEGUN) else {}
         metadata = {FINISH: value["finish_reason"], OUTPUT: TEXT, **begun}
-        return Said([value["text"]], thoughts, self._read(sample, value), _tokens(extra), metadata=metadata)
+        return SampleAnswer([value["text"]], thoughts, self._read(sample, value), _tokens(extra), metadata=metadata)
 
     def _read(self, sample: SampleInfo, value: dict[str, Any]) -> list[dict[str, Any]]:
         """The option read in an answer, by the rules of its scores if testbed still has them."""
@@ -164,7 +164,7 @@ class Samples:
 
 
 @dataclass
-class Said:
+class SampleAnswer:
     """A model's answer to a sample."""
 
     raw: list[str] = field(default_factory=list)
@@ -181,17 +181,19 @@ def sample_hash(asked: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _classes(logits: Any, names: Sequence[str]) -> list[Said]:
+def _classes(logits: Any, names: Sequence[str]) -> list[SampleAnswer]:
     """The predicted class of each sample, with the largest logits."""
     found = []
     for row, predicted in zip(logits, predicted_classes(logits).tolist(), strict=True):
         if predicted < 0:
-            found.append(Said(error="unreadable, or no finite output", metadata={OUTPUT: CLASS}))
+            found.append(SampleAnswer(error="unreadable, or no finite output", metadata={OUTPUT: CLASS}))
             continue
         largest = np.argsort(-row, kind="stable")[:_SHOWN].tolist()
         top = json.dumps([[names[each], float(row[each])] for each in largest])
         name = names[predicted]
-        found.append(Said([name], attribution=[_attribution(name, "argmax")], metadata={OUTPUT: CLASS, TOP: top}))
+        found.append(
+            SampleAnswer([name], attribution=[_attribution(name, "argmax")], metadata={OUTPUT: CLASS, TOP: top})
+        )
     return found
 
 

@@ -19,7 +19,7 @@ from testbed.claims.every_eval_ever import SAMPLES_SUFFIX
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, folder_of, record_of, result_id
-from testbed.extensions.exchange.every_eval_ever.samples import Samples
+from testbed.extensions.exchange.every_eval_ever.samples import SampleLines
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import write_atomically
@@ -31,7 +31,7 @@ NO_DATASET = "cells have no samples, and no data set that could be named"
 
 
 @dataclass
-class Written:
+class RecordExport:
     """The outcome of an export.
 
     Attributes:
@@ -52,7 +52,7 @@ def write(
     settings: Sequence[str] = (),
     organization: str = "unknown",
     relationship: str = "other",
-) -> Written:
+) -> RecordExport:
     """Writes records with their samples.
 
     Args:
@@ -68,7 +68,7 @@ def write(
         UnknownNameError: If a word matches nothing.
     """
     cells, left_out = measured_cells(store, models, settings)
-    done = Written(left_out=left_out)
+    done = RecordExport(left_out=left_out)
     for cell in cells:
         if cell.evaluation.dataset_id is None:
             done.left_out[NO_DATASET] += 1
@@ -78,7 +78,9 @@ def write(
     return done
 
 
-def _write_cell(store: Store, cell: Cell, folder: Path, organization: str, relationship: str, done: Written) -> None:
+def _write_cell(
+    store: Store, cell: Cell, folder: Path, organization: str, relationship: str, done: RecordExport
+) -> None:
     assert cell.evaluation.dataset_id is not None
     dataset = store.datasets.get(cell.evaluation.dataset_id)
     record = record_of(cell, dataset, organization, relationship)
@@ -90,7 +92,7 @@ def _write_cell(store: Store, cell: Cell, folder: Path, organization: str, relat
     }
     main = _main(cell.metrics)
     link |= {"evaluation_result_id": result_id(main)} if main else {}
-    samples = Samples(cell, dataset, link)
+    samples = SampleLines(cell, dataset, link)
     lines = [_line(each) for each in samples.lines(store)]
     content = "".join(f"{line}\n" for line in lines).encode()
     done.left_out.update(samples.incomplete)

@@ -22,7 +22,7 @@ JUDGE = "judge"  # the axis whose variants are judges
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionProtocol:
     """How the questions of a setting are asked, and how answers are judged.
 
     Attributes:
@@ -39,13 +39,13 @@ class Asked:
     judging: str = ""
     judges: str = ""
 
-    def asks_as(self, other: Asked) -> bool:
+    def asks_as(self, other: QuestionProtocol) -> bool:
         """Whether the model is asked in the same way, regardless of the judging."""
         same = self.generation == other.generation and self.forced == other.forced
         return same and self.prompt is other.prompt
 
 
-def asked_of(setting: EvalSetting) -> Asked:
+def asked_of(setting: EvalSetting) -> QuestionProtocol:
     """Returns the question protocol of a setting.
 
     Raises:
@@ -55,10 +55,12 @@ def asked_of(setting: EvalSetting) -> Asked:
         raise NotApplicableError("the setting has no questions from a table")
     given = options_of(setting, QuestionOptions)
     judges = setting.scoring.by if setting.scoring is not None else ""
-    return Asked(given.prompt, given.generation, given.forced, given.judging, judges)
+    return QuestionProtocol(given.prompt, given.generation, given.forced, given.judging, judges)
 
 
-def asking(setting: EvalSetting, name: str, changes: Sequence[Callable[[Asked], Asked]]) -> EvalSetting:
+def asking(
+    setting: EvalSetting, name: str, changes: Sequence[Callable[[QuestionProtocol], QuestionProtocol]]
+) -> EvalSetting:
     """Returns a renamed setting whose questions are asked, or whose answers are judged, in another way.
 
     A judged setting reuses the answers of another setting, which is unchanged.

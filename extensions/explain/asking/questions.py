@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.errors import SampleError
-from testbed.extensions.explain.asking.asked import Asked, asked_of, asking
+from testbed.extensions.explain.asking.asked import QuestionProtocol, asked_of, asking
 from testbed.extensions.explain.asking.respondent import Respondent
 from testbed.extensions.explain.axis import NotApplicableError, Variant
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array
 from testbed.graph.build import Graph
 from testbed.graph.message_ops import RowAnswers
@@ -70,7 +70,7 @@ class Questions:
         device: Device for models that are not served.
     """
 
-    def __init__(self, cell: StoredCell, device: str = "cpu") -> None:
+    def __init__(self, cell: EvaluatedCell, device: str = "cpu") -> None:
         self.cell = cell
         self.device = device
         forward = cell.identity.get("forward", {})
@@ -94,7 +94,7 @@ class Questions:
 
     def asks_anew(self, variant: Variant) -> bool:
         """Whether the model under test is asked, rather than only a judge."""
-        changed: Asked = variant.change(self.own)
+        changed: QuestionProtocol = variant.change(self.own)
         return not changed.asks_as(self.own)
 
     def judges(self, variant: Variant | None) -> Counter[str]:

@@ -13,9 +13,17 @@ from testbed.errors import TestbedError
 from testbed.extensions.explain.asking.asked import asked_of
 from testbed.extensions.explain.asking.questions import Questions
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, Variant, asked_axes
-from testbed.extensions.explain.cell import StoredCell
-from testbed.extensions.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Explanation, Row, allowed, verdict
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.cell import EvaluatedCell
+from testbed.extensions.explain.explanation import (
+    EXCLUDED,
+    GIVES,
+    UNDECIDED,
+    Explanation,
+    VariantResult,
+    allowed,
+    verdict,
+)
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import Array
 
 SEED = 20_240_601
@@ -29,7 +37,7 @@ Say = Callable[[str], None]
 
 
 def ask(
-    cell: StoredCell,
+    cell: EvaluatedCell,
     found: Explanation,
     allow: bool = False,
     requests: int | None = None,
@@ -72,7 +80,7 @@ def ask(
     found.not_tried.update({each.axis: why for each in variants})
 
 
-def _variants(cell: StoredCell, found: Explanation, axes: Sequence[Axis]) -> list[Variant]:
+def _variants(cell: EvaluatedCell, found: Explanation, axes: Sequence[Axis]) -> list[Variant]:
     """The variants for a cell; inapplicable ones are recorded with the reason."""
     able = []
     for axis in axes:
@@ -96,7 +104,7 @@ class _Race:
     """The tried variants and the drawn samples."""
 
     def __init__(
-        self, cell: StoredCell, found: Explanation, variants: Sequence[Variant], budget: int, device: str
+        self, cell: EvaluatedCell, found: Explanation, variants: Sequence[Variant], budget: int, device: str
     ) -> None:
         scores = [cell.scores(each.metric) for each in found.targets]
         own = next(iter(cell.store.scores.read(cell.evaluation.id, "score").values()), None)
@@ -198,16 +206,16 @@ class _Race:
             parts.append(f"having its answers judged in {_ways(judged)}")
         return " and ".join(parts)
 
-    def _row(self, variant: Variant, drawn: Sequence[int]) -> Row:
+    def _row(self, variant: Variant, drawn: Sequence[int]) -> VariantResult:
         before, after = self.stored[list(drawn)], self.questions.scores(variant, drawn)
         estimates = tuple(_estimate(each.stored, before, after, len(self.order)) for each in self.found.targets)
         said = verdict(estimates, self.found.targets)
         whole = len(drawn) == len(self.order)
         if said == EXCLUDED and not whole and not self._far(estimates):
             said = UNDECIDED
-        return Row((variant,), estimates, said)
+        return VariantResult((variant,), estimates, said)
 
-    def _far(self, estimates: Sequence[Estimate]) -> bool:
+    def _far(self, estimates: Sequence[SampledValue]) -> bool:
         """Whether a value is so far off that more samples are unlikely to bring it back."""
         pairs = zip(estimates, self.found.targets, strict=True)
         return any(abs(each.value - target.value) > LOOK_Z * each.error + allowed(target) for each, target in pairs)
@@ -217,16 +225,16 @@ def _ways(number: int) -> str:
     return "1 other way" if number == 1 else f"{number:,} other ways"
 
 
-def _estimate(stored: float, before: Array, after: Array, population: int) -> Estimate:
+def _estimate(stored: float, before: Array, after: Array, population: int) -> SampledValue:
     """The stored value plus the difference of two means on a simple random sample; missing scores are NaN."""
     count = len(before)
     value, moves = stored, np.zeros(count)
     for sign, scores in ((-1, before), (1, after)):
         counted = np.isfinite(scores)
         if not counted.any():
-            return Estimate(stored, 1.0, 1)
+            return SampledValue(stored, 1.0, 1)
         mean = float(scores[counted].mean())
         value += sign * mean
         moves += sign * np.where(counted, scores - mean, 0.0) / counted.mean()
     variance = (float(np.sum(moves**2)) + 1) / count  # one more change than observed
-    return Estimate(value, float(np.sqrt(variance / count * max(0.0, 1 - count / population))), count)
+    return SampledValue(value, float(np.sqrt(variance / count * max(0.0, 1 - count / population))), count)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from testbed.extensions.explain.axis import NotApplicableError
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.graph.ops import Answers, refusals_of
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import digest
@@ -37,7 +37,7 @@ class Respondent:
         used: Number of answers needed, including stored ones.
     """
 
-    def __init__(self, cell: StoredCell, name: str, seed: int, device: str) -> None:
+    def __init__(self, cell: EvaluatedCell, name: str, seed: int, device: str) -> None:
         self.cell = cell
         self.name = name
         self.seed = seed

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell, model_order
+from testbed.extensions.explain.cell import EvaluatedCell, model_order
 from testbed.extensions.explain.table import NONE, Array, Table
 
 FIRST_CLASSES = (10, 50, 100, 200, 500)
 
 
-def _all_compete(cell: StoredCell) -> Callable[[Table], Table]:
+def _all_compete(cell: EvaluatedCell) -> Callable[[Table], Table]:
     """The logits of all classes, and right classes by their numbers among these."""
     numbers = np.asarray(cell.class_sublist)
 
@@ -29,7 +29,7 @@ def _all_compete(cell: StoredCell) -> Callable[[Table], Table]:
     return change
 
 
-def _present(cell: StoredCell) -> Callable[[Table], Table]:
+def _present(cell: EvaluatedCell) -> Callable[[Table], Table]:
     """Only the classes that have samples."""
     present = np.unique(cell.right[cell.right != NONE])
 
@@ -60,7 +60,7 @@ def _subset(kept: Array, compete: bool, table: Table) -> Table:
     return replace(table, logits=table.logits[:, kept], right=right)
 
 
-def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _subsets(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count, seen = cell.classes, list[Array]()
     columns = model_order(cell)
     for place, order in (("", np.arange(count)), (", in the model's order", columns)):
@@ -79,7 +79,7 @@ def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]
                 yield f"{name}{place}, all compete", partial(_subset, kept, False)
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count = cell.classes
     if cell.class_sublist is not None and cell.class_groups is None:
         yield f"all {cell.logits.shape[1]:,} classes compete", _all_compete(cell)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from testbed.extensions.explain.asking.asked import JUDGE, Asked, asked_of
+from testbed.extensions.explain.asking.asked import JUDGE, QuestionProtocol, asked_of
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.registry.references import AND, LABELS, PAIRS
 from testbed.tasks.parts.judges import kind_of
 from testbed.tasks.question_answering import named
@@ -20,10 +20,10 @@ PROMPTS = {
     "correct, incorrect or not attempted": "attempt",
 }
 
-Found = Iterator[tuple[str, Callable[[Asked], Asked]]]
+Found = Iterator[tuple[str, Callable[[QuestionProtocol], QuestionProtocol]]]
 
 
-def _judges_of(cell: StoredCell) -> list[str]:
+def _judges_of(cell: EvaluatedCell) -> list[str]:
     """The judges of a cell.
 
     Raises:
@@ -35,7 +35,7 @@ def _judges_of(cell: StoredCell) -> list[str]:
     return judges
 
 
-def _prompts(cell: StoredCell) -> Found:
+def _prompts(cell: EvaluatedCell) -> Found:
     if hasattr(cell, "store"):  # else it is the name of a setting, whose judge follows
         _judges_of(cell)
     if named(cell.setting)[0] == PAIRS:
@@ -46,7 +46,7 @@ def _prompts(cell: StoredCell) -> Found:
             yield name, partial(replace, judging=kind)
 
 
-def _models(cell: StoredCell) -> Found:
+def _models(cell: EvaluatedCell) -> Found:
     if not hasattr(cell, "store"):
         raise NotApplicableError("the judge is named after the @")
     panel = _judges_of(cell)

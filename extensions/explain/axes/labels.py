@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.entities import DatasetInfo, targets_of
 from testbed.extensions.explain.axis import REPLACES, Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import NONE, Array, Table, right_classes
 
 
@@ -17,7 +17,7 @@ def _labels(found: Array) -> Callable[[Table], Table]:
     return lambda table: replace(table, right=found[table.rows])
 
 
-def _shared(cell: StoredCell, other: DatasetInfo) -> Array | None:
+def _shared(cell: EvaluatedCell, other: DatasetInfo) -> Array | None:
     """The cell's right classes in another data set; None unless it has all samples, and other labels for some."""
     places = {sample.digest: place for place, sample in enumerate(other.samples)}
     found = [places.get(sample.digest) for sample in cell.dataset.samples]
@@ -35,7 +35,7 @@ def _are_classes(target: object, classes: int) -> bool:
     return all(type(each) is int and 0 <= each < classes for each in listed)
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     cell.classes  # noqa: B018 - whether it is a classification
     named: dict[int, str] = {}
     for each in cell.store.evaluations.find(statuses=["complete"]):

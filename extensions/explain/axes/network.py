@@ -8,7 +8,7 @@ from functools import partial
 
 from testbed.errors import TestbedError
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.pixels import Pixels, pixels_of
 from testbed.inputs import active
 from testbed.models.base.capability import LOGITS
@@ -27,18 +27,18 @@ SUFFIXES = (".pth", ".pt", ".safetensors", ".ckpt", ".pth.tar")
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
-def _precision(cell: StoredCell) -> Found:
+def _precision(cell: EvaluatedCell) -> Found:
     for name in PRECISIONS:
         if name != cell.dtype:
             yield name, partial(replace, dtype=name)
 
 
-def _activation(cell: StoredCell) -> Found:
+def _activation(cell: EvaluatedCell) -> Found:
     for name, activation in ACTIVATIONS.items():
         yield name, partial(replace, activation=activation)
 
 
-def _weights(cell: StoredCell) -> Found:
+def _weights(cell: EvaluatedCell) -> Found:
     """Other local weights of a classifier's architecture, with their own preprocessing."""
     model = cell.model
     if LOGITS not in model.capabilities or not model.arch:
@@ -50,7 +50,7 @@ def _weights(cell: StoredCell) -> Found:
             yield name, partial(_with_weights, other)
 
 
-def _beside(cell: StoredCell) -> list[str]:
+def _beside(cell: EvaluatedCell) -> list[str]:
     """The checkpoints in the model's own folder, nearest in alphabetical order first."""
     reference = next((each.reference for each in active().own_names if each.name == cell.model.name), cell.model.name)
     found = own_path(reference)
@@ -63,7 +63,7 @@ def _beside(cell: StoredCell) -> list[str]:
     return [f"{before}{each}" for each in nearest[1 : MOST_BESIDE + 1]]
 
 
-def _other(cell: StoredCell, name: str) -> ModelDefinition | None:
+def _other(cell: EvaluatedCell, name: str) -> ModelDefinition | None:
     """A model of the same architecture with local weights; None if there is no such model."""
     try:
         other = cell.catalog.get_model(name)
@@ -80,7 +80,7 @@ def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
     return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
 
 
-def _entries(cell: StoredCell) -> Found:
+def _entries(cell: EvaluatedCell) -> Found:
     """Averaged and plain weights in the same file."""
     model = cell.model
     entries = other_entries(model) if isinstance(model, Model) else ()

@@ -10,7 +10,7 @@ from functools import partial
 
 from testbed.errors import TestbedError
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array, Table
 from testbed.extensions.explain.texts import SCALE
 from testbed.models.model_base import LoadOptions
@@ -33,7 +33,7 @@ def _scaled(of: Callable[[], tuple[float, float]], table: Table) -> Table:
     return replace(table, logits=changed(table.logits), whole=whole)
 
 
-def _scales(cell: StoredCell) -> Found:
+def _scales(cell: EvaluatedCell) -> Found:
     if not cell.zero_shot:
         raise NotApplicableError("no class prompts are involved")
     yield "1: logits are cosines", partial(_scaled, lambda: (COSINES, 0.0))
@@ -42,13 +42,13 @@ def _scales(cell: StoredCell) -> Found:
         yield "the network's own, with its bias", partial(_scaled, functools.cache(partial(_own, cell)))
 
 
-def _is_here(cell: StoredCell) -> bool:
+def _is_here(cell: EvaluatedCell) -> bool:
     with contextlib.suppress(TestbedError):
         return cell.model.identified_by_loading or bool(cell.model.weights(fetch=False))
     return False
 
 
-def _own(cell: StoredCell) -> tuple[float, float]:
+def _own(cell: EvaluatedCell) -> tuple[float, float]:
     """The scale and the bias that a network was trained with; those of the stored logits by default."""
     loaded = cell.model.load(LoadOptions(random_seed=cell.random_seed))
     found = {name.rpartition(".")[2]: each for name, each in loaded.network.named_parameters()}
@@ -56,7 +56,7 @@ def _own(cell: StoredCell) -> tuple[float, float]:
     return (SCALE if scale is None else float(scale.exp())), (0.0 if bias is None else float(bias))
 
 
-def _probabilities(cell: StoredCell) -> Found:
+def _probabilities(cell: EvaluatedCell) -> Found:
     cell.classes  # noqa: B018 - whether it is a classification
     yield "sigmoid of each logit", lambda table: replace(table, sigmoid=table.calibration)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from testbed.data.language.prompts import given_templates
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.texts import PROMPT_FILE, Texts, stored_texts
 from testbed.inputs import active
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Texts], Texts]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Texts], Texts]]]:
     own, path = stored_texts(cell), active().templates
     if path is None:
         raise NotApplicableError("no file was given (--prompts FILE)")

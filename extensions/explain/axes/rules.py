@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array, Table
 
 STEP = "testbed run {} --on {}.vlmevalkit reads the stored answers by VLMEvalKit's rules"
@@ -16,7 +16,7 @@ def _scored(found: Array) -> Callable[[Table], Table]:
     return lambda table: replace(table, scores=found[table.rows])
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     if cell.classifies:
         raise NotApplicableError("logits are not read by rules")
     own = cell.catalog.eval_settings.reference(cell.evaluation.eval_setting)

@@ -18,8 +18,8 @@ from testbed.errors import TestbedError
 from testbed.inputs import active
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.explanation import Explanation, Row
-    from testbed.extensions.explain.sampling import Estimate
+    from testbed.extensions.explain.explanation import Explanation, VariantResult
+    from testbed.extensions.explain.sampling import SampledValue
 
 WIDTH = 80
 SHOWN = 12  # excluded variants, the closest first
@@ -89,7 +89,7 @@ def command(
     from testbed.db.store import Store
     from testbed.extensions.explain.asking.race import ask as ask_again
     from testbed.extensions.explain.axis import Stage
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
     from testbed.extensions.explain.published import claimed, typed
     from testbed.extensions.explain.search import explain
     from testbed.registry import registry
@@ -118,7 +118,7 @@ def command(
             say=note,
             thorough=thorough,
         )
-        ask_again(StoredCell.open(store, registry, model, setting), found, ask, samples, device, note)
+        ask_again(EvaluatedCell.open(store, registry, model, setting), found, ask, samples, device, note)
     if as_json:
         print_json(_as_object(found, origin))
     else:
@@ -148,7 +148,7 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
     _print_commands(found)
 
 
-def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
+def _print_rows(found: Explanation, rows: Sequence[VariantResult]) -> None:
     if not rows:
         return
     header = [*(each.metric for each in found.targets), "± 95 %", "verdict", "variant"]
@@ -156,11 +156,11 @@ def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
     click.echo("\n" + fitted(header, lines, range(len(found.targets) + 1), min(WIDTH, line_width() or WIDTH)))
 
 
-def _value(estimate: Estimate) -> str:
+def _value(estimate: SampledValue) -> str:
     return percent(min(max(estimate.value, 0.0), 1.0))
 
 
-def _width(row: Row) -> str:
+def _width(row: VariantResult) -> str:
     from testbed.extensions.explain.explanation import Z
 
     widest = max(row.estimates, key=lambda each: each.error)
@@ -221,7 +221,7 @@ def _wrapped(text: str) -> None:
 def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
     from testbed.extensions.explain.named import command_for
 
-    def row(each: Row) -> dict[str, Any]:
+    def row(each: VariantResult) -> dict[str, Any]:
         return {
             "variants": [{"axis": v.axis, "name": v.name, "stage": v.stage.name.lower()} for v in each.variants],
             "values": {

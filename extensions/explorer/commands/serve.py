@@ -70,9 +70,9 @@ class Page:
     def __init__(
         self, db_url: str | None, host: str, port: int, metric: str | None, shown: str, catalog: Catalog
     ) -> None:
-        from testbed.extensions.explorer.app import Served, make_app
+        from testbed.extensions.explorer.app import LiveExplorer, make_app
 
-        self._served = Served(db_url, catalog, metric, shown)
+        self._served = LiveExplorer(db_url, catalog, metric, shown)
         self._server = _server(make_app(self._served, host))
         self._socket = _listening(host, port)
         self.host, self.port = self._socket.getsockname()[:2]

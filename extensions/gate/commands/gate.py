@@ -16,7 +16,7 @@ from testbed.console.output import CLUSTERED, footnote, print_json, sample_count
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.extensions.gate.decision import Decision, Judged
+    from testbed.extensions.gate.decision import Decision, RuleVerdict
 
 EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
@@ -81,7 +81,7 @@ def sentence(found: Decision) -> str:
     return f"{against} is not decided: open on {_listed(left)}."
 
 
-def _where(row: Judged) -> str:
+def _where(row: RuleVerdict) -> str:
     return row.eval_setting if row.group is None else f"{row.eval_setting}, {row.rule.by} {row.group}"
 
 
@@ -90,12 +90,12 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:_NAMED]) + more
 
 
-def _amount(row: Judged, value: float, sign: bool = True) -> str:
+def _amount(row: RuleVerdict, value: float, sign: bool = True) -> str:
     text = f"{100 * value:+.2f}" if row.points else f"{value:+.4g}"
     return (text if sign else text.lstrip("+-")).replace("-", "−")
 
 
-def _cells(row: Judged) -> list[str]:
+def _cells(row: RuleVerdict) -> list[str]:
     margin = f"{row.rule.margin:g}"
     if row.change is None:
         return [row.rule.tier, _where(row), "–", "–", "–", "–", margin, row.verdict, "–", "–"]

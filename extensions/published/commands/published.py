@@ -27,7 +27,7 @@ from testbed.errors import TestbedError
 if TYPE_CHECKING:
     from testbed.claims.compare import Coverage, Disagreement
     from testbed.entities import Claim, Result
-    from testbed.extensions.published.adding import Added
+    from testbed.extensions.published.adding import FileClaims
 
 DETAIL = " " * 11  # indentation of details about the value above
 _NAMED = 4  # names of a reason
@@ -328,7 +328,7 @@ def _print_reasons(found: Coverage) -> None:
         say(f"  {', '.join(named)}")
 
 
-def _print_added(added: Sequence[Added], as_json: bool) -> None:
+def _print_added(added: Sequence[FileClaims], as_json: bool) -> None:
     if as_json:
         print_json(
             [

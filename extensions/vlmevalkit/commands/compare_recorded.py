@@ -12,7 +12,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, say, table
 
 if TYPE_CHECKING:
-    from testbed.extensions.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
+    from testbed.extensions.vlmevalkit.recorded_scores import AnswerComparison, Number, RecordedComparison, RuleResult
 
 _WIDEST = 40  # characters of an answer
 
@@ -45,7 +45,7 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
     return 0
 
 
-def _numbers(found: Compared) -> str:
+def _numbers(found: RecordedComparison) -> str:
     header = ["file", "row", "column", "recorded", "vlmevalkit", "difference", "default", "difference", "our metric"]
     return table(header, [_number(each) for each in found.numbers], right=[3, 4, 5, 6, 7])
 
@@ -68,7 +68,7 @@ def _signed(each: Number, rules: str) -> tuple[str, str]:
     return f"{value:.6g}", f"{difference:+.3g}" if abs(difference) > 1e-9 else "0"
 
 
-def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
+def _tell_rows(file: str, rows: list[AnswerComparison], limit: int) -> None:
     """Prints how many answers are scored as recorded, and those that are not."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
@@ -93,7 +93,7 @@ def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
         footnote(f"{len(others) - limit:,} more; --limit shows more, --json all of them")
 
 
-def _ours(said: Ours) -> tuple[str, str]:
+def _ours(said: RuleResult) -> tuple[str, str]:
     if said.score is None:
         return "–", ""
     return f"{said.score:.4g}", "nothing" if said.extracted is None else _short(said.extracted)
@@ -104,7 +104,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
 
 
-def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
+def _as_object(found: RecordedComparison, model: str, setting: str) -> dict[str, Any]:
     """All numbers, and the rows that differ."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 

@@ -24,7 +24,7 @@ from testbed.visible import escaped_json, visible_line
 
 if TYPE_CHECKING:
     from testbed.extensions.watching.loop import Watch
-    from testbed.extensions.watching.pairing import Paired
+    from testbed.extensions.watching.pairing import CheckpointComparison
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.stored_results.checkpoint_steps import Found
@@ -135,7 +135,7 @@ def command(
     from testbed.cli.run.progress import command_progress
     from testbed.extensions.watching.files import Files
     from testbed.extensions.watching.hook import run_hook, words_of
-    from testbed.extensions.watching.loop import Teller, Wanted, Watch
+    from testbed.extensions.watching.loop import Reporter, Watch, WatchRequest
     from testbed.graph.options import RunOptions
     from testbed.stored_results.checkpoint_steps import compiled
     from testbed.trackers.results import mirrors_of
@@ -157,11 +157,11 @@ def command(
             err=True,
         )
 
-    def on_best(found: Found, row: Paired) -> None:
+    def on_best(found: Found, row: CheckpointComparison) -> None:
         if words and (problem := run_hook(words, found.path, row)):
             click.echo(problem, err=True)
 
-    teller = Teller(
+    reporter = Reporter(
         line=lambda text: click.echo(visible_line(text), err=True),
         rows=_json_lines if as_json else _lines,
         best_on=chosen,
@@ -169,8 +169,8 @@ def command(
         mirrors=mirrors_of(logs, db_url),
         progress=lambda: command_progress(options),
     )
-    wanted = Wanted(tuple(files), arch, tuple(settings), regex, marker, until, idle)
-    watch = Watch(catalog, options, wanted, Files(settle, latest), teller)
+    wanted = WatchRequest(tuple(files), arch, tuple(settings), regex, marker, until, idle)
+    watch = Watch(catalog, options, wanted, Files(settle, latest), reporter)
     return _watched(watch)
 
 
@@ -267,21 +267,21 @@ def _bests(watch: Watch) -> Iterator[str]:
 # Results ----------------------------------------------------------------------------------------------------------
 
 
-def _json_lines(found: Found, rows: Sequence[Paired]) -> None:
+def _json_lines(found: Found, rows: Sequence[CheckpointComparison]) -> None:
     for row in rows:
         told = {"path": found.path, **row.as_object()}
         click.echo(escaped_json(json.dumps(finite(told), ensure_ascii=False, allow_nan=False)))
     sys.stdout.flush()
 
 
-def _lines(found: Found, rows: Sequence[Paired]) -> None:
+def _lines(found: Found, rows: Sequence[CheckpointComparison]) -> None:
     for row in rows:
         click.echo(visible_line(_line(row)))
     sys.stdout.flush()
 
 
-def _line(row: Paired) -> str:
-    """Formats a line such as ``runs/a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03)``."""
+def _line(row: CheckpointComparison) -> str:
+    """Formats a line such as ``a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03)``."""
     from testbed.stored_results.checkpoint_steps import label_of
 
     spec, point = row.curve.spec, row.point
@@ -289,7 +289,7 @@ def _line(row: Paired) -> str:
     return "  ".join([label_of(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
 
 
-def _verdict(row: Paired) -> str:
+def _verdict(row: CheckpointComparison) -> str:
     from testbed.extensions.watching.pairing import FIRST, TIED
 
     best = ", new best" if row.new_best else ""

@@ -19,7 +19,7 @@ from testbed.errors import StoreDamagedError, StoreError
 if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.db.upkeep.damage import Fault
-    from testbed.db.upkeep.repair import Repaired
+    from testbed.db.upkeep.repair import RepairReport
     from testbed.entities import Evaluation
 
 
@@ -158,7 +158,7 @@ def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> 
     return EXIT_ERROR if left else 0
 
 
-def _commands(done: Repaired) -> list[str]:
+def _commands(done: RepairReport) -> list[str]:
     """The commands that recompute what a repair dropped, one for each setting."""
     runs: dict[tuple[str, ...], list[str]] = {}
     imports: list[str] = []

@@ -13,7 +13,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, print_json, shares
 
 if TYPE_CHECKING:
-    from testbed.db.upkeep.merge import Merged
+    from testbed.db.upkeep.merge import MergeReport
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,7 +95,7 @@ def _require_two(source: Any, target: Any) -> None:
         raise click.UsageError(f"both stores are {source.display_url}")
 
 
-def _print(merged: Merged, where: str, as_json: bool) -> None:
+def _print(merged: MergeReport, where: str, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(merged), "store": where})
         return
