@@ -102,7 +102,7 @@ def require_head(connection: Connection, url: URL) -> None:
         return
     where = display_url(url)
     if revision is None:
-        raise SchemaError(f"{where} is a database without testbed results; testbed run creates a new store")
+        raise SchemaError(f"{where} is a database without results of testbed; testbed run creates a new store")
     if is_before_release(revision):
         raise SchemaError(
             f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"

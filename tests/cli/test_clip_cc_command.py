@@ -166,7 +166,7 @@ def test_the_files_are_written_after_a_run(tmp_path, capsys):
         export_run(store, outcomes[:2], tmp_path / "again")
         assert "2 evaluations by gte, nv-embed" in capsys.readouterr().err  # the ranking is that of all decoders
         export_run(store, outcomes[:1], tmp_path / "more")
-    assert "no captioner was scored, so that nothing is written to" in capsys.readouterr().err
+    assert "no captioner was scored, so nothing is written to" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
     written = {path.name for path in (tmp_path / "results").rglob("*.*")}
     assert written == {"a_results.csv", "a_results.json", "a_status.csv", "a_summary.json", "ranking.csv"}

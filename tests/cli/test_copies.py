@@ -22,7 +22,7 @@ def test_the_commands(tmp_path: Path, ask: Callable[..., Any]) -> None:
     with Store.open(str(target), "write") as store:
         put(store, "other", "shown", SAMPLES, saying([0, 1, 2, 3]))
     told = ask("store", "merge", target).stdout
-    assert told == f"1 evaluation copied to sqlite:///{tmp_path}/testbed.db; 1 were there already\n"
+    assert told == f"1 evaluation copied to sqlite:///{tmp_path}/testbed.db; 1 were already there\n"
     assert '"copied": 0' in ask("store", "merge", target, "--no-outputs", "--json").stdout
     assert "both stores are" in ask("store", "merge", tmp_path / "testbed.db", code=2).stderr
     place = tmp_path / "outputs"

@@ -110,7 +110,7 @@ def test_a_model_that_gives_other_outputs_now_explains_nothing(explain, world, p
     try:
         (world / "epoch_0.pth").write_bytes((world / "epoch_1.pth").read_bytes())
         told = explain(50)
-        assert "the stored outputs cannot be computed again" in " ".join(told.stdout.split())
+        assert "the stored outputs cannot be reproduced" in " ".join(told.stdout.split())
         assert not any(name.startswith("interpolation") for name in verdicts(explain(50, "--json")))
     finally:
         (world / "epoch_0.pth").write_bytes(kept)

@@ -43,7 +43,7 @@ def test_each_option_of_vlmevalkits_run_py_has_an_answer(option: str) -> None:
         return
     assert option not in ours
     for spelled in (option, option.replace("-", "_").replace("__", "--", 1), f"{option}=x"):
-        assert refusal("run", "some", "--on", "MMStar", spelled) == f"there is no option {option}; {run.hints[option]}"
+        assert refusal("run", "some", "--on", "MMStar", spelled) == f"unknown option {option}; {run.hints[option]}"
 
 
 def test_no_hint_is_for_an_option_that_it_does_not_have() -> None:

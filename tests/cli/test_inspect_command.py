@@ -33,9 +33,9 @@ def test_pictures_that_are_not_there_are_told(made, ask, tmp_path):
     [
         (["export", "inspect", "talker", "val", "-o", "x.json"], "none of these results was measured here"),
         (["export", "inspect", "lab/net", "val", "-o", "x.json"], "lab/net on val has no answers in text"),
-        (["export", "inspect", "talker", "*", "-o", "x.json"], "a log is of one cell, but talker on * are 2"),
-        (["export", "inspect", "talker", QUESTION, "-o", "x.eval"], "has a name in .json, not x.eval"),
-        (["import", "inspect", "testbed.db"], "--samples DIR says where to write them"),
+        (["export", "inspect", "talker", "*", "-o", "x.json"], "a log has one cell, but talker on * matches 2"),
+        (["export", "inspect", "talker", QUESTION, "-o", "x.eval"], "has to end in .json; got x.eval"),
+        (["import", "inspect", "testbed.db"], "use --samples DIR to write them"),
         (["import", "inspect", "testbed.db", "--samples", "out"], "testbed.db cannot be read as JSON"),
     ],
 )

@@ -81,7 +81,7 @@ def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> N
     program("eval.py", "--models", *models, "--eval-settings", SETTING, "--limit", "5", "--executor", "inline")
     (tmp_path / "labels.csv").write_text("id,label\n0,1\n108,0\n")
     words = ("calibrate", SETTING, "--labels", "labels.csv", "--json")
-    assert "do not say whose answers they are of" in program("testbed", *words, code=1).stderr
+    assert "the labels have no column 'model'" in program("testbed", *words, code=1).stderr
     (found,) = json.loads(program("testbed", *words, "--models", "digits-reader").stdout)
     assert (found["model"], found["labels"]["value"]) == ("digits-reader", 0.5)
 
@@ -164,7 +164,7 @@ def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
     more = ("digits-vqa.yes-no", "--limit", "5", "--executor", "inline")
     program("eval.py", "--models", "digits-talker", "--eval-settings", *more)
     done = program("testbed", "export", "answers", "20", "all.csv", code=1)
-    assert "a file is of one setting" in done.stderr
+    assert "a file has one setting" in done.stderr
     with (tmp_path / "human.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

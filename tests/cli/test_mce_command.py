@@ -123,7 +123,7 @@ def test_relative_mce_has_no_interval_where_the_clean_images_are_others(store, a
     [
         (("--on", "own-c.*", "--clean", "val"), "AlexNet's published errors are for imagenet-c, not for own-c"),
         (("--on", "val2"), "val2 is not a corruption: expected FAMILY.CORRUPTION.SEVERITY"),
-        (("--on", "own-c.rain.1", "imagenet-c.fog.1_on-disk"), "corruptions of one family are expected"),
+        (("--on", "own-c.rain.1", "imagenet-c.fog.1_on-disk"), "expected corruptions of one family"),
         (("--on", "nothing*"), "nothing*"),
         (("nobody",), "nobody"),
         (("--baseline", "part"), "the baseline part lacks 75 of 76 cells, the first is val"),

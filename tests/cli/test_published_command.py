@@ -213,7 +213,7 @@ def test_a_site_is_made_of_what_is_published_with_nothing_measured(ask, files, t
 def test_a_file_of_ones_own(ask, tmp_path):
     path = tmp_path / "blog.csv"
     path.write_text("net,acc\nresnet50,76.13\nmynet,50\n")
-    assert "of no form that is known" in ask("published", "add", path, code=1).stderr
+    assert "has an unknown format" in ask("published", "add", path, code=1).stderr
     words = ("--map", "model=net", "setting=val", "value=acc", "unit=percent", "--source", "a blog")
     told = ask("published", "add", path, *words).stdout
     assert "a blog      1     2       2    2       1" in told

@@ -308,7 +308,7 @@ def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pyt
 # Files that are no store ------------------------------------------------------------------------------------------
 
 
-MAKES_ONE = r"there is no results store at .*lab\.db; testbed run makes one.*--db-url"
+MAKES_ONE = r"no results store at .*lab\.db; testbed run creates one.*--db-url"
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ MAKES_ONE = r"there is no results store at .*lab\.db; testbed run makes one.*--d
     [
         ("open to read", "lab.db", MAKES_ONE),
         ("upgrade", "lab.db", MAKES_ONE),
-        ("open to write", "lab.db", "there is no results store at"),
+        ("open to write", "lab.db", "no results store at"),
         *((opening, "", r"is a folder; give the path of a file") for opening in ("open to write", "create")),
         *((opening, "", "{folder}") for opening in ("open to read", "upgrade")),
         *(
@@ -711,7 +711,7 @@ def test_a_server_that_is_not_there_is_told_at_once(opening: str, caplog: pytest
         StoreError, match=r"postgresql://me@127\.0\.0\.1:\d+/lab cannot be reached: .*refused"
     ) as caught:
         OPENINGS[opening](f"postgresql://me@127.0.0.1:{free_port()}/lab")
-    assert "trying again" not in caplog.text
+    assert "retrying" not in caplog.text
     assert "\n" not in str(caught.value)
 
 

@@ -112,8 +112,8 @@ def test_a_log_of_others(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"eval": None}, "is no log of Inspect AI"),
-        ({"eval": {"task": "x"}}, "is no log of Inspect AI"),
+        ({"eval": None}, "is not a log of Inspect AI"),
+        ({"eval": {"task": "x"}}, "is not a log of Inspect AI"),
         ({"samples": [5]}, "sample 1: id should be a text or a whole number, not 'None'"),
         ({"samples": [{"id": True}]}, "id should be a text or a whole number, not 'True'"),
         ({"samples": [{"id": " "}]}, "id should be a text or a whole number"),

@@ -174,7 +174,7 @@ def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     )
     found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, enough=12_000)
     assert found.sentence() == (
-        "Unexplained: nothing gives it; 0 single variants and 9 combinations were tried. Combinations that"
+        "Unexplained: no variant gives it; 0 single variants and 9 combinations were tried. Combinations that"
         " are undecided: 1; --samples 12000 would decide most."
     )
     found.enough = 0

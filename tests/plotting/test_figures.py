@@ -243,7 +243,7 @@ def test_gaps_cost_a_ranking_models_or_settings(grid):
     assert len(of_settings.table) == len(of_models.table) + 1
     assert sorted([*of_settings.settings, *of_settings.left_out]) == sorted(of_models.settings)
     crossed = grid._replace(values=grid.values[["val", "imagenet-a"]].iloc[:2].where(np.eye(2, dtype=bool)))
-    with pytest.raises(ValueError, match="no setting is one that all 2 models have"):
+    with pytest.raises(ValueError, match="no setting has results of all 2 models"):
         ranking.PICTURE.data(crossed, Choice(further={"complete": "settings"}))
 
 

@@ -142,7 +142,7 @@ def _level(file: AnchorFile) -> str:
 
     level = file.held_out.level
     if level is None:
-        return "the interval comes from an older testbed and is too narrow: choose the anchors again"
+        return "the interval was computed by an older version and is too narrow: choose the anchors again"
     few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
     return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 

@@ -43,7 +43,7 @@ def command(
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
-    """Write results as web pages, to open locally or to put on any server."""
+    """Write results as web pages that need no server."""
     from testbed.db.store import Store
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write

@@ -93,9 +93,9 @@ class Seconds(click.ParamType[float]):
     help="Treat files as complete when unchanged for this long.  [default: 10s]",
 )
 @click.option("--marker", metavar="PATH", help="Treat files as complete when this marker exists: '{path}.done'.")
-@click.option("--latest", is_flag=True, help="If several files are waiting, evaluate the newest step first.")
+@click.option("--latest", is_flag=True, help="Evaluate the newest step first if several wait.")
 @click.option("--until", type=int, metavar="N", help="End after N checkpoints have results.")
-@click.option("--idle", type=Seconds(), metavar="TIME", help="End when no file has appeared or changed for this long.")
+@click.option("--idle", type=Seconds(), metavar="TIME", help="End after this long without new or changed files.")
 @click.option(
     "--best-on", metavar="SETTING", help="The setting that determines the best checkpoint.  [default: the first]"
 )
@@ -125,8 +125,8 @@ def command(
 ) -> int:
     """Evaluate the checkpoints of a training run as they appear.
 
-    Each is compared with the best one before it. To resume after an interruption, run the same command again. Quote the
-    pattern, so that the shell does not expand it.
+    Compares each one with the best before it. Run the same command again to resume. Quote the pattern, so that the shell
+    does not expand it.
 
     \b
     Example:
