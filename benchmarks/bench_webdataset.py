@@ -73,14 +73,14 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
         random.Random(0).shuffle(order)
         compare(
             "bytes in random order / of files",
-            lambda: [source.image_bytes(each) for each in order],
-            lambda: [files[each].read_bytes() for each in order],
+            lambda: [source.image_bytes(entry) for entry in order],
+            lambda: [files[entry].read_bytes() for entry in order],
             repeats,
         )
         compare(
             "images in random order / of files",
-            lambda: [source.image(each).size for each in order],
-            lambda: [decode_file(files[each]).size for each in order],
+            lambda: [source.image(entry).size for entry in order],
+            lambda: [decode_file(files[entry]).size for entry in order],
             repeats,
         )
         pattern = str(root / "wds" / "test" / f"{{0..{(count - 1) // shard}}}.tar")
@@ -90,13 +90,13 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
             return
         compare(
             "bytes in random order / package webdataset in order",
-            lambda: [(source.image_bytes(each), source.targets[each]) for each in order],
+            lambda: [(source.image_bytes(entry), source.targets[entry]) for entry in order],
             bare,
             repeats,
         )
         compare(
             "images in random order / package webdataset in order",
-            lambda: [(source.image(each).size, source.targets[each]) for each in order],
+            lambda: [(source.image(entry).size, source.targets[entry]) for entry in order],
             decoded,
             repeats,
         )

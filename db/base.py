@@ -127,9 +127,9 @@ def check_text(table: type[Any], column: str, text: str) -> None:
 def check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
     """Checks all texts of rows; errors as for `check_text`."""
     columns = [
-        each.name
-        for each in table.__table__.columns
-        if isinstance(each.type, sa.String) and rows and each.name in rows[0]
+        entry.name
+        for entry in table.__table__.columns
+        if isinstance(entry.type, sa.String) and rows and entry.name in rows[0]
     ]
     for row in rows:
         for column in columns:

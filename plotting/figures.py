@@ -57,7 +57,7 @@ def figures(
 
     with Store.open(db_url) as store:
         drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean, labels), kinds)
-        return {each.name: each.draw() for each in drawn}, passed
+        return {drawing.name: drawing.draw() for drawing in drawn}, passed
 
 
 def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawing], list[Omission]]:
@@ -75,12 +75,14 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawing], list[Om
     drawn: list[Drawing] = []
     passed: list[Omission] = []
     for kind in kinds or KINDS:
-        for each in KINDS[kind](own):
-            if isinstance(each, Drawing):
-                same = sum(other.name == each.name for other in drawn)  # names may differ only in special characters
-                drawn.append(each._replace(name=f"{each.name}--{same + 1}") if same else each)
+        for omission in KINDS[kind](own):
+            if isinstance(omission, Drawing):
+                same = sum(
+                    other.name == omission.name for other in drawn
+                )  # names may differ only in special characters
+                drawn.append(omission._replace(name=f"{omission.name}--{same + 1}") if same else omission)
             else:
-                passed.append(each)
+                passed.append(omission)
     return drawn, passed
 
 
@@ -104,10 +106,10 @@ def plot(results: Results, *kinds: str, metric: str | None = None, labels: Itera
     Raises:
         StoreError: If nothing can be drawn, with the reasons.
     """
-    if unknown := [each for each in kinds if each not in KINDS]:
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise StoreError(f"unknown figure kind {unknown[0]!r}; expected one of {', '.join(KINDS)}")
-    models = list(dict.fromkeys(each.model for each in results.rows))
-    settings = list(dict.fromkeys(each.eval_setting for each in results.rows))
+    models = list(dict.fromkeys(row.model for row in results.rows))
+    settings = list(dict.fromkeys(row.eval_setting for row in results.rows))
     found, passed = figures(results.db, kinds, models, settings, metric, labels=words(labels))
     if not found:
         raise StoreError(f"nothing was drawn: {skipped(passed)}")

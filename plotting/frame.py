@@ -161,7 +161,7 @@ def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -
             groups.setdefault(f"{found['corruption']}_{found['form']}", []).append(column)
     made = {name: _reduced(wide, parts, reduce) for name, parts in groups.items() if len(parts) == SEVERITIES}
     averaged = pd.DataFrame(made, index=wide.index)
-    over = pd.concat([averaged, wide[[each for each in AVERAGED_TOO if each in wide]]], axis=1)
+    over = pd.concat([averaged, wide[[text for text in AVERAGED_TOO if text in wide]]], axis=1)
     if made:
         averaged["avg_corruptions"] = _reduced(over, list(over.columns), reduce)
     attacks = [column for column in wide.columns if column.startswith("pgd.")]
@@ -248,7 +248,7 @@ def _specs(frame: pd.DataFrame, values: pd.DataFrame) -> dict[str, MetricSpec]:
     every = list(own)
     for column in every:
         own.setdefault(column.removesuffix(TEN_PERCENT), own[column])
-    of_table = agreed(replace(own[each], name=METRICS[0]) for each in every) if every else MetricSpec(METRICS[0])
+    of_table = agreed(replace(own[text], name=METRICS[0]) for text in every) if every else MetricSpec(METRICS[0])
     return {str(column): own.get(str(column), of_table) for column in values.columns}
 
 
@@ -257,7 +257,7 @@ def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricS
     found: dict[str, list[MetricSpec]] = {}
     columns = [by, "metric", "unit", *DECLARED]
     for key, name, *declared in frame[columns].drop_duplicates().itertuples(index=False):
-        known: list[Any] = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
+        known: list[Any] = [None if isinstance(value, float) and np.isnan(value) else value for value in declared]
         found.setdefault(str(key), []).append(MetricSpec(str(name), *known))
     return {key: agreed(several) for key, several in found.items()}
 
@@ -287,7 +287,7 @@ def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:
             raise unknown_name(
                 "column",
                 column,
-                [str(each) for each in wide.columns],
+                [str(entry) for entry in wide.columns],
                 "the stored results",
                 "testbed list settings --stored",
             )

@@ -106,7 +106,7 @@ def extremes(x: Any, y: Any, over: Any, there: Any) -> list[int]:
     index = np.flatnonzero(there)
 
     def by(values: Any) -> list[int]:
-        return [int(each) for each in index[np.argsort(-np.asarray(values, float)[index], kind="stable")]]
+        return [int(position) for position in index[np.argsort(-np.asarray(values, float)[index], kind="stable")]]
 
     highest = by(y)
     if len(index) <= FEW:
@@ -161,7 +161,7 @@ def places(
 
 def text_width(text: str, bold: bool = False, size: float = SIZE) -> float:
     """Estimates the width of a text in pixels, rounded up."""
-    ems = sum(next((width for letters, width in WIDTHS.items() if each in letters), USUAL) for each in text)
+    ems = sum(next((width for letters, width in WIDTHS.items() if letter in letters), USUAL) for letter in text)
     return ems * size * (BOLD if bold else 1) + 4
 
 
@@ -184,9 +184,9 @@ def _is_free(
 ) -> bool:
     if box[0] < 0 or box[1] < 0 or box[2] > area[0] or box[3] > area[1]:
         return False
-    if any(box[0] < each[2] and each[0] < box[2] and box[1] < each[3] and each[1] < box[3] for each in boxes):
+    if any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in boxes):
         return False
-    if any(_holds(each, line, 0) for each in boxes) or any(_holds(box, each, 1) for each in lines):
+    if any(_holds(placed, line, 0) for placed in boxes) or any(_holds(box, placed, 1) for placed in lines):
         return False
     return not _holds(box, points, RADIUS - 1)
 
@@ -198,7 +198,7 @@ def _holds(box: Box, points: Array, margin: float) -> bool:
 
 
 def _is_asked(name: str, pinned: Sequence[str]) -> bool:
-    return any(name == each or fnmatch.fnmatchcase(name, each) for each in pinned)
+    return any(name == text or fnmatch.fnmatchcase(name, text) for text in pinned)
 
 
 def _short(name: str) -> str:
@@ -237,10 +237,10 @@ class _Panel:
     def lines(self) -> Array:
         """Points along the lines that are drawn [n, 2]."""
         found = [np.empty((0, 2))]
-        for each in self._figure.data:
-            if each.mode == "lines" and not each.fill and (each.xaxis or "x") == self.axes[0]:
-                x, y = np.asarray(each.x, float), np.asarray(each.y, float)
-                if each.line.shape == "hv":
+        for trace in self._figure.data:
+            if trace.mode == "lines" and not trace.fill and (trace.xaxis or "x") == self.axes[0]:
+                x, y = np.asarray(trace.x, float), np.asarray(trace.y, float)
+                if trace.line.shape == "hv":
                     x, y = np.append(np.repeat(x, 2)[1:], x[-1:]), np.repeat(y, 2)
                 ends = self.pixels(np.log10(x) if self._logarithmic else x, y)
                 for one, other in pairwise(ends):
@@ -253,7 +253,7 @@ def _least_height(figure: Figure) -> float:
     """The height of the plot with as many legend rows as possible; only plotly knows the actual number."""
     layout = figure.layout
     widths, rows = [], 0
-    for name in dict.fromkeys(each.name for each in figure.data if each.name and each.showlegend is not False):
+    for name in dict.fromkeys(trace.name for trace in figure.data if trace.name and trace.showlegend is not False):
         parts = name.split("<br>")
         rows = max(rows, len(parts))
         widths.append(LEGEND_MARK + max(text_width(part, size=LEGEND_TEXT) for part in parts))

@@ -135,11 +135,11 @@ def _two_shifts_object(data: TwoShifts) -> dict[str, Any]:
         "r": None if np.isnan(data.r) else data.r,
         "models": [
             {
-                "model": each.model,
-                "model_type": each.model_type,
-                "effective_robustness": 100 * each.x,
-                "other_effective_robustness": 100 * each.y,
+                "model": row.model,
+                "model_type": row.model_type,
+                "effective_robustness": 100 * row.x,
+                "other_effective_robustness": 100 * row.y,
             }
-            for each in data.models.itertuples()
+            for row in data.models.itertuples()
         ],
     }

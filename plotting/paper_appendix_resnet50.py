@@ -66,14 +66,14 @@ def numbers(models: pd.DataFrame) -> list[dict[str, Any]]:
     """The numbers as plain values, in percent and points."""
     return [
         {
-            "model": each.Index,
-            "model_type": each.model_type,
-            "x": 100 * each.x,
-            "y": 100 * each.y,
-            "effective_robustness": 100 * each.effective_robustness,
-            "relative_robustness": 100 * each.relative_robustness,
+            "model": row.Index,
+            "model_type": row.model_type,
+            "x": 100 * row.x,
+            "y": 100 * row.y,
+            "effective_robustness": 100 * row.effective_robustness,
+            "relative_robustness": 100 * row.relative_robustness,
         }
-        for each in models.itertuples()
+        for row in models.itertuples()
     ]
 
 

@@ -131,10 +131,10 @@ def numbers(found: Ranking) -> dict[str, Any]:
         "left_out": found.left_out,
         "models": [
             {
-                "model": each.Index,
-                **{name: getattr(each, name) * (found.scale if "score" in name else 1) for name in found.table.columns},
+                "model": row.Index,
+                **{name: getattr(row, name) * (found.scale if "score" in name else 1) for name in found.table.columns},
             }
-            for each in found.table.itertuples()
+            for row in found.table.itertuples()
         ],
     }
 
@@ -144,15 +144,15 @@ def text(found: Ranking) -> str:
     scale = found.scale
     rows = [
         [
-            str(each.Index),
-            f"{each.mean_rank:.2f} ± {each.std_rank:.2f}",
-            f"{each.mean_rank_low:.2f} – {each.mean_rank_high:.2f}",
-            f"{scale * each.mean_score:.2f} ± {scale * each.std_score:.2f}",
-            f"{scale * each.mean_score_low:.2f} – {scale * each.mean_score_high:.2f}",
-            f"{scale * each.median_score:.2f}",
-            f"{each.borda:g}",
+            str(row.Index),
+            f"{row.mean_rank:.2f} ± {row.std_rank:.2f}",
+            f"{row.mean_rank_low:.2f} – {row.mean_rank_high:.2f}",
+            f"{scale * row.mean_score:.2f} ± {scale * row.std_score:.2f}",
+            f"{scale * row.mean_score_low:.2f} – {scale * row.mean_score_high:.2f}",
+            f"{scale * row.median_score:.2f}",
+            f"{row.borda:g}",
         ]
-        for each in found.table.itertuples()
+        for row in found.table.itertuples()
     ]
     header = ["model", "mean rank ± std", "95 %", "mean score ± std", "95 %", "median", "Borda"]
     lines = [table(header, rows, right=range(1, len(header))), f"over {len(found.settings)} settings"]

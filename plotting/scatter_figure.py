@@ -79,12 +79,12 @@ _TEMPLATE = (
 def _hover(group: pd.DataFrame) -> list[list[Any]]:
     return [
         [
-            each.model,
-            100 * each.x,
-            100 * each.y,
-            "–" if np.isnan(each.effective_robustness) else f"{100 * each.effective_robustness:+.2f} points",
+            row.model,
+            100 * row.x,
+            100 * row.y,
+            "–" if np.isnan(row.effective_robustness) else f"{100 * row.effective_robustness:+.2f} points",
         ]
-        for each in group.itertuples()
+        for row in group.itertuples()
     ]
 
 

@@ -203,7 +203,7 @@ def percent_ticks(limits: tuple[float, float], scale: str) -> list[float]:
     for step in TICK_STEPS:
         percents = [round(number * step, 2) for number in range(1, round(100 / step))]
         places = [float(transform(percent / 100, scale)) for percent in percents]
-        here = [each for each in zip(places, percents, strict=True) if low <= each[0] <= high]
+        here = [tick for tick in zip(places, percents, strict=True) if low <= tick[0] <= high]
         if len(here) >= TICKS_ENOUGH and all(b[0] - a[0] >= apart for a, b in pairwise(here)):
             return [percent for _, percent in here]
         if len(chosen) < TICKS_ENOUGH:

@@ -115,8 +115,8 @@ def prepared(tiny: bool, copies: int = COPIES) -> Iterator[Material]:
         with ThreadPoolExecutor(CORES) as threads:
             list(threads.map(partial(_write_photo, folder, _originals(), size), range(made.photos)))
         _link(folder, made.many, made.size // made.photos)
-        for each in (folder, made.many):
-            (each / TEMPLATE_FILES[0]).write_text("a photo of a {c}.\n")
+        for path in (folder, made.many):
+            (path / TEMPLATE_FILES[0]).write_text("a photo of a {c}.\n")
         _write_frost(root / frost_pictures.FOLDER)
         yield made
 
@@ -136,7 +136,7 @@ def _originals() -> list[Image.Image]:
     try:
         from skimage import data
 
-        return [Image.fromarray(each()) for each in (data.astronaut, data.coffee, data.rocket, data.chelsea)]
+        return [Image.fromarray(picture()) for picture in (data.astronaut, data.coffee, data.rocket, data.chelsea)]
     except Exception:  # a photo may need a download
         return []
 
@@ -163,8 +163,8 @@ def _smooth(generator: np.random.Generator, size: tuple[int, int]) -> Image.Imag
 
 def _link(folder: Path, many: Path, copies: int) -> None:
     """Fills the large folder with hard links, or copies where the file system has none."""
-    for each in list(folder.iterdir()):
-        (many / each.name).mkdir(parents=True)
+    for entry in list(folder.iterdir()):
+        (many / entry.name).mkdir(parents=True)
     for path in sorted(folder.glob("*/*.jpg")):
         place = many / path.parent.name
         for number in range(copies):
@@ -338,7 +338,11 @@ def run_testbed(
     with at_most(min(LONGEST_RUN, findings.left - 2)):
         report = run(registry, chosen, [model], list(settings), progress)
     seconds = time.perf_counter() - progress.began
-    ended = [f"{each.setting}: {each.status} {each.reason}" for each in report.outcomes if each.status != "complete"]
+    ended = [
+        f"{outcome.setting}: {outcome.status} {outcome.reason}"
+        for outcome in report.outcomes
+        if outcome.status != "complete"
+    ]
     if ended or not report.ok or not progress.reports:
         raise RuntimeError("; ".join([*ended[:3], *progress.notes[-3:]]))
     return timed(progress, seconds, report, SKIPPED * limit if skip is None else skip)

@@ -225,7 +225,7 @@ class Lab:
         options = {**vars(sizes), "sleep": sleep, "processes": processes, "room": ROOM, "most": sizes.images // 3}
         plugin = self.folder / f"{name}_plugin.py"
         plugin.write_text(PLUGIN.format(options=options, notes=str(notes), classes=CLASSES), encoding="utf-8")
-        words = [*models, "--on", *[f"photos-{each}" for each in settings], "--data-root", str(self.folder)]
+        words = [*models, "--on", *[f"photos-{setting}" for setting in settings], "--data-root", str(self.folder)]
         words += ["--plugin", str(plugin), "--workers", "2" if self.findings.on_gpu else "0"]
         # Without a GPU one process more would only take time to start.
         alone = processes == 1 and not sleep and not self.findings.on_gpu
@@ -403,7 +403,7 @@ def one_after_the_other(lab: Lab) -> None:
         reserved = [int(line) for lines in lab.notes(run, "loaded").values() for line in lines]
         figures["mib_of_one_network"] = of_one / MIB
         figures["mib_peak"] = memory.peak() / MIB
-        figures["mib_reserved_before_each_is_loaded"] = [each / MIB for each in reserved]
+        figures["mib_reserved_before_each_is_loaded"] = [size / MIB for size in reserved]
         figures["ok"] = len(reserved) == 2 and max(reserved) <= RELEASED and memory.peak() < of_one + CONTEXT
     released(lab, "sharing: memory after two networks", memory)
 

@@ -269,7 +269,7 @@ def _synchronisations(call: Any) -> int:
             call()
         finally:
             torch.cuda.set_sync_debug_mode(before)
-    return sum("synchroniz" in str(each.message) for each in found)
+    return sum("synchroniz" in str(warning.message) for warning in found)
 
 
 # A pass of 96 settings ------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _check_parameters(url: URL) -> None:
             meant = f"did you mean {near[0]}?" if near else "see libpq's list of keywords"
             raise StoreError(f"the database URL has an unknown parameter {shortened(name)}; {meant}")
     ports = url.normalized_query.get("port", ())
-    if not all(part.isdecimal() for each in ports for part in each.split(",")):
+    if not all(part.isdecimal() for port in ports for part in port.split(",")):
         raise StoreError("the port in the database URL is not a number")
 
 

@@ -119,13 +119,13 @@ def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[Store
     """Returns the complete visible evaluations of a model on a setting, oldest first, from any store."""
     return [
         StoredCell(
-            each,
-            store.results.metrics(each.id),
-            len(store.outputs.errors(each.id)),
-            store.records.certificates([each.id])[each.id],
+            evaluation,
+            store.results.metrics(evaluation.id),
+            len(store.outputs.errors(evaluation.id)),
+            store.records.certificates([evaluation.id])[evaluation.id],
         )
-        for each in store.evaluations.find([model], [eval_setting])
-        if each.status == "complete"
+        for evaluation in store.evaluations.find([model], [eval_setting])
+        if evaluation.status == "complete"
     ]
 
 
@@ -187,7 +187,7 @@ def _read(ask: Ask, model: str, eval_setting: str) -> list[StoredCell] | None:
             return None
         rows = ask(_METRICS, (evaluation.id,))
         metrics = [Metric(**{**row, "zero_one": bool(row["zero_one"])}) for row in rows]
-        certificates = [_certificate(each) for each in ask(_CERTIFICATES, (evaluation.id,))]
+        certificates = [_certificate(record) for record in ask(_CERTIFICATES, (evaluation.id,))]
         cells.append(StoredCell(evaluation, metrics, unreadable, certificates))
     return cells or None
 

@@ -63,8 +63,8 @@ def retried(operation: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(operation)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
         # Iterators are copied, so that they can be read again.
-        kept: Any = [list(each) if isinstance(each, Iterator) else each for each in arguments]
-        also: Any = {name: list(each) if isinstance(each, Iterator) else each for name, each in named.items()}
+        kept: Any = [list(argument) if isinstance(argument, Iterator) else argument for argument in arguments]
+        also: Any = {name: list(value) if isinstance(value, Iterator) else value for name, value in named.items()}
         return patiently(lambda: operation(*kept, **also))
 
     return call

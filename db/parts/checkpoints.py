@@ -46,7 +46,7 @@ class Checkpoints(StorePart):
         """Withdraws a claim whose notification failed."""
         with self.writing() as session:
             row = session.scalars(_locked([evaluation_id])).one()
-            _put(row, {"told": [each for each in _told(row) if each != what]})
+            _put(row, {"told": [name for name in _told(row) if name != what]})
 
     @retried
     def training_runs(self) -> list[str]:

@@ -18,9 +18,9 @@ from testbed.db.tables import ClaimRow, ClaimSourceRow
 from testbed.entities import OVERALL, Claim, ClaimSource
 
 _OWN = {"row": "file_row", "column": "file_column"}  # fields of a claim with other names in the table
-_FIELDS = [each.name for each in fields(Claim) if each.name != "source"]
+_FIELDS = [field.name for field in fields(Claim) if field.name != "source"]
 _COLUMNS = [getattr(ClaimRow, _OWN.get(name, name)) for name in _FIELDS]
-_SOURCE_FIELDS = [each.name for each in fields(ClaimSource)]
+_SOURCE_FIELDS = [field.name for field in fields(ClaimSource)]
 _IDENTITY = ("name", "repository", "revision", "path", "sha256", "form")
 _NAMES = sa.select(ClaimSourceRow.name).order_by(ClaimSourceRow.place, ClaimSourceRow.name)
 

@@ -52,7 +52,7 @@ class Datasets(StorePart):
         lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
         with self.reading() as session:
             rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))
-            found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
+            found = {row.id: datasets[row.fingerprint] for row in rows if row.fingerprint in datasets}
         if not found:
             return False
         self.database.kept_samples.clear()

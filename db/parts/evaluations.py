@@ -170,7 +170,7 @@ class Evaluations(StorePart):
             ]
             insert_new(session, EvaluationRow, rows)
             ids = _imported(session)
-            metrics = [metric_row(ids[fingerprint], each) for _, _, fingerprint, of in fresh for each in of]
+            metrics = [metric_row(ids[fingerprint], metric) for _, _, fingerprint, of in fresh for metric in of]
             insert_new(session, MetricRow, metrics)
         return len(fresh)
 
@@ -237,9 +237,9 @@ class Evaluations(StorePart):
         wanted = sorted(evaluation_ids)
         with self.reading() as session:
             found = [
-                each
+                row
                 for part in in_parts(wanted)
-                for each in session.scalars(sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(part), later))
+                for row in session.scalars(sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(part), later))
             ]
         if found:
             with self.writing() as session:
@@ -287,7 +287,7 @@ class Evaluations(StorePart):
             statement = sa.select(DefinitionRow.digest, DefinitionRow.content)
             wanted = [value for value in parts.values() if isinstance(value, str)]
             rows = session.execute(statement.where(DefinitionRow.digest.in_(wanted)))
-            found: dict[str, Any] = {each.digest: each.content for each in rows}
+            found: dict[str, Any] = {row.digest: row.content for row in rows}
         return {kind: found.get(value, value) if isinstance(value, str) else value for kind, value in parts.items()}
 
     @retried
@@ -306,9 +306,13 @@ class Evaluations(StorePart):
                     EvaluationRow.hidden_at.is_(None),
                 )
                 found += [entity(*row) for row in session.execute(statement)]
-        failed = [each.id for each in found if each.status != "complete"]
+        failed = [evaluation.id for evaluation in found if evaluation.status != "complete"]
         ranges = stored_ranges(self.database, failed) if failed else {}
-        whole = [each for each in found if each.status == "complete" or ranges[each.id] == [(0, each.size)]]
+        whole = [
+            evaluation
+            for evaluation in found
+            if evaluation.status == "complete" or ranges[evaluation.id] == [(0, evaluation.size)]
+        ]
         return sorted(whole, key=lambda each: (each.status != "complete", each.id))
 
     # Helpers ------------------------------------------------------------------------------------------------------
@@ -395,4 +399,4 @@ def _imported(session: Session) -> dict[str, int]:
     statement = sa.select(EvaluationRow.fingerprint, EvaluationRow.id).where(
         EvaluationRow.origin == "imported", EvaluationRow.hidden_at.is_(None)
     )
-    return {each.fingerprint: each.id for each in session.execute(statement)}
+    return {row.fingerprint: row.id for row in session.execute(statement)}

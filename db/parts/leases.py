@@ -135,19 +135,21 @@ class Leases(StorePart):
                 # Read after the leases: whatever was released in between is already stored.
                 stored = ranges_of(session, part, start, stop)
                 begun = {each for each, found in ranges_of(session, others).items() if found} if whole else set()
-                for each in part:
-                    among = merged((first, last) for first, last, _ in others.get(each, ()))
-                    if whole and among and each not in begun:
+                for evaluation_id in part:
+                    among = merged((first, last) for first, last, _ in others.get(evaluation_id, ()))
+                    if whole and among and evaluation_id not in begun:
                         among = [(start, stop)]
-                    missing = lacking(start, stop, stored[each])
-                    free[each] = [own for first, last in missing for own in lacking(first, last, among)]
-                    held[each] = [other for first, last in missing for other in lacking(first, last, free[each])]
-                    if held[each]:
-                        runs |= {run for _, _, run in others[each]}
+                    missing = lacking(start, stop, stored[evaluation_id])
+                    free[evaluation_id] = [own for first, last in missing for own in lacking(first, last, among)]
+                    held[evaluation_id] = [
+                        other for first, last in missing for other in lacking(first, last, free[evaluation_id])
+                    ]
+                    if held[evaluation_id]:
+                        runs |= {run for _, _, run in others[evaluation_id]}
                 rows = [
-                    {"evaluation_id": each, "start": first, "stop": last, "run_id": self.run_id}
-                    for each in part
-                    for first, last in free[each]
+                    {"evaluation_id": evaluation_id, "start": first, "stop": last, "run_id": self.run_id}
+                    for evaluation_id in part
+                    for first, last in free[evaluation_id]
                 ]
                 insert_or_replace(session, LeaseRow, rows)
         return LeaseGrant(free, held, runs)
@@ -173,7 +175,7 @@ class Leases(StorePart):
                 among = (lease.node == node, lease.digest.in_(part))
                 runs = session.scalars(sa.select(lease.run_id).where(*among, lease.run_id != self.run_id).distinct())
                 _expire(session, runs)
-                insert_new(session, lease, [{"node": node, "digest": each, "run_id": self.run_id} for each in part])
+                insert_new(session, lease, [{"node": node, "digest": key, "run_id": self.run_id} for key in part])
                 own.update(session.scalars(sa.select(lease.digest).where(*among, lease.run_id == self.run_id)))
                 if not anew:
                     known = sa.select(value.digest).where(value.node == node, value.digest.in_(part))
@@ -284,7 +286,7 @@ class Leases(StorePart):
 def is_shared(session: Session, evaluation_id: int, run_id: int | None) -> bool:
     """Whether another live run computes an evaluation."""
     runs = sa.select(LeaseRow.run_id).where(LeaseRow.evaluation_id == evaluation_id).distinct()
-    others = {each for each in session.scalars(runs) if each != run_id}
+    others = {row for row in session.scalars(runs) if row != run_id}
     return bool(others - _dead(session, others))
 
 

@@ -99,7 +99,7 @@ def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]
             sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
         )
         found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
-        ids.update((each[0], each[1]) for each in found)
+        ids.update((row[0], row[1]) for row in found)
     return ids
 
 
@@ -254,8 +254,8 @@ class Names(StorePart):
             )
             rows = [row, *(session.scalars(_nodes_of(row).where(EvalSettingRow.id.not_in(taken))))]
             moment = now()
-            for each in rows:
-                each.hidden_at = moment
+            for row_id in rows:
+                row_id.hidden_at = moment
             hidden = session.execute(
                 sa.update(EvaluationRow)
                 .where(_of(kind, rows), EvaluationRow.hidden_at.is_(None))
@@ -295,8 +295,8 @@ class Names(StorePart):
             ids = list(session.scalars(back))
             for part in in_parts(ids):
                 session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden_at=None))
-            for each in rows:
-                each.hidden_at = None
+            for row_id in rows:
+                row_id.hidden_at = None
             return len(ids)
 
     @retried

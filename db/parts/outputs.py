@@ -42,7 +42,7 @@ class Outputs(StorePart):
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
         encoded = [encoding.encode(chunk.values) for chunk in chunks]
         uris = self._written(chunks, encoded)
-        rows = [_chunk_row(*each) for each in zip(chunks, encoded, uris, strict=True)]
+        rows = [_chunk_row(*entry) for entry in zip(chunks, encoded, uris, strict=True)]
         failed = [
             {"evaluation_id": evaluation_id, "position": position, "error": error}
             for evaluation_id, positions in sorted((errors or {}).items())
@@ -66,7 +66,7 @@ class Outputs(StorePart):
             return [None] * len(chunks)
         with self.reading() as session:
             ids = {chunk.evaluation_id for chunk in chunks}
-            owners = {each: payload_owner(self.database, evaluation_row(session, each)) for each in ids}
+            owners = {sample_id: payload_owner(self.database, evaluation_row(session, sample_id)) for sample_id in ids}
 
         def write(chunk: Chunk, payload: encoding.Payload) -> str:
             return external.write(owners[chunk.evaluation_id], chunk.kind, chunk.start, payload)
@@ -95,7 +95,7 @@ class Outputs(StorePart):
                 .where(OutputChunkRow.evaluation_id == root)
                 .distinct()
             )
-            return {each.kind: each.dtype for each in rows}
+            return {row.kind: row.dtype for row in rows}
 
     @retried
     def read(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
@@ -205,7 +205,7 @@ class Outputs(StorePart):
             root = row.derived_from_id or evaluation_id
             statement = sa.select(SampleErrorRow.position, SampleErrorRow.error)
             rows = session.execute(statement.where(SampleErrorRow.evaluation_id == root))
-            errors: dict[int, str] = {each.position: each.error for each in rows}
+            errors: dict[int, str] = {entry.position: entry.error for entry in rows}
             if row.derived_from_id is None or not errors:
                 return errors
             source = session.get_one(EvaluationRow, root)
@@ -398,8 +398,8 @@ def matching_positions(session: Session, dataset_id: int | None, source_id: int 
     """Finds the position of each sample of a data set, in order, in another one; None if it is missing there."""
     columns = (SampleRow.position, SampleRow.digest, SampleRow.sample_id)
     own, there = (
-        session.execute(sa.select(*columns).where(SampleRow.dataset_id == each).order_by(SampleRow.position)).all()
-        for each in (dataset_id, source_id)
+        session.execute(sa.select(*columns).where(SampleRow.dataset_id == number).order_by(SampleRow.position)).all()
+        for number in (dataset_id, source_id)
     )
     # Matched in Python: a database without up-to-date statistics may compare every pair of rows.
     places: dict[tuple[str, str], int] = {}
@@ -407,4 +407,4 @@ def matching_positions(session: Session, dataset_id: int | None, source_id: int 
         places.setdefault((digest, name), position)
     # Embedded images are named by their content.
     both = [(places.get((digest, name)), places.get((digest, digest))) for _, digest, name in own]
-    return [min((place for place in each if place is not None), default=None) for each in both]
+    return [min((place for place in entry if place is not None), default=None) for entry in both]

@@ -66,7 +66,7 @@ class Records(StorePart):
     @retried
     def of(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
         """The records of each evaluation, the latest first; empty for those without any."""
-        found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
+        found: dict[int, list[StoredRecord]] = {one_id: [] for one_id in evaluation_ids}
         contents: dict[str, dict[str, Any]] = {}
         link = EvaluationRecordRow
         with self.reading() as session:
@@ -76,7 +76,7 @@ class Records(StorePart):
                 rows += session.execute(statement.where(link.evaluation_id.in_(part)))
             for part in in_parts({row.record for row in rows}):
                 chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
-                contents.update({each.digest: each.content for each in session.execute(chosen)})
+                contents.update({definition.digest: definition.content for definition in session.execute(chosen)})
         for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
             if row.record in contents:
                 stored = StoredRecord(contents[row.record], row.metrics, row.created_at, row.record)
@@ -106,7 +106,7 @@ class Records(StorePart):
     @retried
     def certificates(self, evaluation_ids: Iterable[int]) -> dict[int, list[Certificate]]:
         """The comparisons of each of these evaluations, the oldest first."""
-        found: dict[int, list[Certificate]] = {each: [] for each in evaluation_ids}
+        found: dict[int, list[Certificate]] = {one_id: [] for one_id in evaluation_ids}
         with self.reading() as session:
             for part in in_parts(found):
                 statement = sa.select(CertificateRow).where(CertificateRow.evaluation_id.in_(part))
@@ -149,8 +149,8 @@ class Records(StorePart):
                 root = row.derived_from_id or row.id
                 shared = sa.or_(EvaluationRow.id == root, EvaluationRow.derived_from_id == root)
                 ids = list(session.scalars(sa.select(EvaluationRow.id).where(shared).order_by(EvaluationRow.id)))
-            for each in ids:
-                _set_aside(session, session.get_one(EvaluationRow, each), because, outputs)
+            for one_id in ids:
+                _set_aside(session, session.get_one(EvaluationRow, one_id), because, outputs)
             return ids
 
     @retried

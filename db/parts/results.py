@@ -169,7 +169,7 @@ class ReportedResults(StorePart):
     @retried
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, reported or not."""
-        columns = (getattr(MetricRow, each.name) for each in fields(Metric))
+        columns = (getattr(MetricRow, field.name) for field in fields(Metric))
         statement = sa.select(*columns).where(MetricRow.evaluation_id == evaluation_id)
         with self.reading() as session:
             order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)

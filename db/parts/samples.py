@@ -65,10 +65,10 @@ class SampleRows(StorePart):
             For each position an array (or a JSON value); None without an output.
         """
         known = {each: sorted({place for place in places if place is not None}) for each, places in wanted.items()}
-        rows: dict[int, dict[int, Any]] = {each: {} for each in wanted}
+        rows: dict[int, dict[int, Any]] = {entry: {} for entry in wanted}
         asked = [each for each, places in known.items() if places]
         if asked:
-            first, last = min(known[each][0] for each in asked), max(known[each][-1] for each in asked)
+            first, last = min(known[number][0] for number in asked), max(known[number][-1] for number in asked)
             with self.reading() as session:
                 chunks = _chunks(session, asked, kind, first, last)
                 for alike in _alike(chunks, known):
@@ -152,7 +152,7 @@ def _rows(
         found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
         part: Any = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
-        ids = [each.evaluation_id for each in alike]
+        ids = [entry.evaluation_id for entry in alike]
         own = (table.evaluation_id.in_(ids), table.kind == kind, table.start == chunk.start)
         found = session.execute(sa.select(table.evaluation_id, part).where(*own))
     for evaluation_id, data in found:

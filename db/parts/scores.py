@@ -71,7 +71,7 @@ class Scores(StorePart):
             wanted: Evaluation → positions; None for a sample that it does not have.
             names: The names of the scores; None means all.
         """
-        found: dict[int, dict[str, list[float | None]]] = {each: {} for each in wanted}
+        found: dict[int, dict[str, list[float | None]]] = {entry: {} for entry in wanted}
         table = ScoreRow
         named = sa.true() if names is None else table.name.in_(list(names))
         alike: dict[tuple[int, int, int], list[int]] = defaultdict(list)

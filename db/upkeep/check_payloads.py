@@ -77,15 +77,15 @@ def _check_chunk(known: Inventory, row: dict[str, Any]) -> Iterator[Fault]:
 def _check_row(known: Inventory, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault]:
     """Checks that the chunks of one kind have one shape and type, and do not overlap."""
     first, end = chunks[0], 0
-    for each in chunks:
-        if "count" not in each:
+    for record in chunks:
+        if "count" not in record:
             continue
-        if each["start"] < end:
-            yield known.chunk(each, f"overlaps the outputs before, which end at {end}")
-        end = max(end, each["start"] + each["count"])
+        if record["start"] < end:
+            yield known.chunk(record, f"overlaps the outputs before, which end at {end}")
+        end = max(end, record["start"] + record["count"])
         for column in ("shape", "dtype"):
-            if column in each.keys() & first.keys() and each[column] != first[column]:
-                yield known.chunk(each, f"has the {column} {each[column]}; the outputs before have {first[column]}")
+            if column in record.keys() & first.keys() and record[column] != first[column]:
+                yield known.chunk(record, f"has the {column} {record[column]}; the outputs before have {first[column]}")
 
 
 def _check_coverage(known: Inventory, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
@@ -97,7 +97,7 @@ def _check_coverage(known: Inventory, kinds: dict[int, dict[str, Any]]) -> Itera
         if not known.is_complete(key) or row.get("origin") != "run" or not isinstance(row.get("size"), int):
             continue
         for kind, chunks in kinds.get(key, {"outputs": []}).items():
-            pieces = [(each["start"], each["start"] + each.get("count", 0)) for each in chunks]
+            pieces = [(chunk["start"], chunk["start"] + chunk.get("count", 0)) for chunk in chunks]
             covered = merged([*pieces, *unread.get(key, ())])
             if row["size"] and covered != [(0, row["size"])]:
                 end = covered[0][1] if covered and covered[0][0] == 0 else 0
@@ -179,7 +179,7 @@ def _wrong(data: bytes | memoryview | str, checksum: str, dtype: str, shape: Seq
         encoding.verify(data, checksum, "")
     except CorruptOutputError:
         return CHANGED
-    if not all(isinstance(each, int) and each >= 0 for each in shape):
+    if not all(isinstance(length, int) and length >= 0 for length in shape):
         return f"the shape {list(shape)} is invalid"
     if dtype == encoding.JSON:
         try:

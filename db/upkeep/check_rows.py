@@ -52,7 +52,7 @@ def check_samples(known: Inventory) -> Iterator[Fault]:
     for dataset_id in sorted(found - known.datasets.keys()):
         yield known.samples(dataset_id, "belong to a data set that is not in the store")
     for dataset_id in sorted(known.datasets):
-        if dataset_id in found or any(known.is_complete(each) for each in known.of_dataset(dataset_id)):
+        if dataset_id in found or any(known.is_complete(number) for number in known.of_dataset(dataset_id)):
             rows = list(known.read(SampleRow, dataset_id=dataset_id))
             yield from _check_list(known, dataset_id, sorted(rows, key=lambda row: row.get("position", -1)))
 
@@ -82,13 +82,13 @@ def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
     """The digests that a list of samples may have."""
     # SQLite stores the number 3.0 in a JSON column as 3.
     numbers = [
-        SampleInfo(each.id, each.digest, float(each.target), each.group, each.slices)
-        if isinstance(each.target, int) and not isinstance(each.target, bool)
-        else each
-        for each in samples
+        SampleInfo(sample.id, sample.digest, float(sample.target), sample.group, sample.slices)
+        if isinstance(sample.target, int) and not isinstance(sample.target, bool)
+        else sample
+        for sample in samples
     ]
-    for each in (samples, numbers):
-        yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
+    for part in (samples, numbers):
+        yield dataset_of("", part, names if isinstance(names, list) else None).fingerprint
 
 
 def check_definitions(known: Inventory) -> Iterator[Fault]:
@@ -184,7 +184,7 @@ def _wrong_identity(known: Inventory, row: dict[str, Any], dataset: dict[str, An
     held, aside = row.get("forward_fingerprint"), _set_aside(before.get("forward"), row.get("id"), source)
     if held is None or held not in {outputs, source.get("forward_fingerprint"), *aside}:
         yield "has a fingerprint of outputs that does not match its identity"
-    whole = {cell_fingerprint(each, identity["samples"], view) for each in (outputs, held)}
+    whole = {cell_fingerprint(entry, identity["samples"], view) for entry in (outputs, held)}
     if row.get("fingerprint") not in {*whole, *_set_aside(before.get("fingerprint"), row.get("id"), source)}:
         yield "has a fingerprint that does not match its identity"
 
@@ -203,7 +203,7 @@ def _set_aside(before: str | None, own: Any, source: dict[str, Any]) -> set[str]
     """The possible fingerprints of an evaluation that was set aside."""
     if before is None:
         return set()
-    return {before, *(digest([before, SET_ASIDE, each]) for each in (own, source.get("id")))}
+    return {before, *(digest([before, SET_ASIDE, source_id]) for source_id in (own, source.get("id")))}
 
 
 def _identity(row: dict[str, Any]) -> dict[str, Any]:
@@ -271,8 +271,8 @@ def check_records(known: Inventory) -> Iterator[Fault]:
             yield _orphan(known, CertificateRow, row)
             continue
         samples = row.get("samples", 0)
-        numbers = [each for each in (row.get("differing", 0), row.get("flips")) if each is not None]
+        numbers = [number for number in (row.get("differing", 0), row.get("flips")) if number is not None]
         because = row.get("because", [])
-        if not all(0 <= each <= samples for each in numbers) or not isinstance(because, list):
+        if not all(0 <= number <= samples for number in numbers) or not isinstance(because, list):
             text = f"{known.cell(row['evaluation_id'])} has a check (certificate {row.get('id')}) that cannot be true"
             yield Fault(text, (RowChange(CertificateRow, {"id": row.get("id")}),))

@@ -62,7 +62,7 @@ class Fault:
     @property
     def cure(self) -> str:
         """The rows that `repair` would change; equal if a fault is found twice."""
-        rows = sorted(repr((each.table.__tablename__, sorted(each.key.items()))) for each in self.changes)
+        rows = sorted(repr((change.table.__tablename__, sorted(change.key.items()))) for change in self.changes)
         return repr((rows, sorted(self.again), sorted(self.hide)))
 
 
@@ -152,7 +152,7 @@ class Inventory:
         return frozenset(
             key
             for key, row in self.evaluations.items()
-            if any(_mentions(row.get("identity"), each) for each in holders)
+            if any(_mentions(row.get("identity"), holder) for holder in holders)
         )
 
     # Faults -------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Inventory:
             RowChange(SampleRow, {"dataset_id": dataset_id}),
             RowChange(DatasetRow, {"id": dataset_id}, {"class_names": None}),
         )
-        again = frozenset(chain.from_iterable(self.with_derived(each) for each in self.of_dataset(dataset_id)))
+        again = frozenset(chain.from_iterable(self.with_derived(number) for number in self.of_dataset(dataset_id)))
         return Fault(f"{self.dataset(dataset_id)} {what}", changes, again=again)
 
     def definition(self, digest: str, what: str) -> Fault:
@@ -250,7 +250,7 @@ def _harmless(table: type[Any], column: str, row_id: Any) -> Any:
 
 def _mentions(value: Any, digest: str) -> bool:
     if isinstance(value, dict):
-        return any(_mentions(each, digest) for each in value.values())
+        return any(_mentions(inner, digest) for inner in value.values())
     if isinstance(value, list):
-        return any(_mentions(each, digest) for each in value)
+        return any(_mentions(inner, digest) for inner in value)
     return bool(value == digest)

@@ -61,7 +61,11 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
         {store.database.external.base} if store.database.external else set()
     )
     places = {Location.of(row) for row in rows}
-    said = {each.base for each in places if each.folder in owners and each.is_deletable("", each.folder, ())}
+    said = {
+        location.base
+        for location in places
+        if location.folder in owners and location.is_deletable("", location.folder, ())
+    }
     listed = [(place, *file) for place in sorted(said | trusted) for file in _files(place, place in said)]
     moment = time.time()
     # Read again after listing files, which may have taken hours: rows may have been stored meanwhile.

@@ -203,7 +203,7 @@ class _Merge:
                     insert_new(session, DatasetRow, [row])
                     known = session.scalars(found).one()
                     for part in self._batches(SampleRow, SampleRow.dataset_id == dataset_id):
-                        insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
+                        insert_new(session, SampleRow, [{**record, "dataset_id": known} for record in part])
             self._datasets[dataset_id] = known
         return self._datasets[dataset_id]
 
@@ -274,13 +274,13 @@ class _Merge:
         for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
             size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
             for part in self._batches(table, table.evaluation_id == source_id, size):
-                new = [{**each, "evaluation_id": made.id} for each in part]
-                for each in new if table is OutputChunkRow else ():
-                    self._move(each, made)
-                for each in new if table is ScoreRow else ():
-                    encoding.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
-                for each in new if table is CertificateRow else ():
-                    del each["id"]
+                new = [{**record, "evaluation_id": made.id} for record in part]
+                for row in new if table is OutputChunkRow else ():
+                    self._move(row, made)
+                for row in new if table is ScoreRow else ():
+                    encoding.verify(_bytes_of(row), row["checksum"], f"score {row['name']}")
+                for row in new if table is CertificateRow else ():
+                    del row["id"]
                 insert_new(session, table, new)
 
     def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
@@ -361,8 +361,8 @@ def _rows(session: Session, table: Any, condition: Any, at_once: int = AT_ONCE) 
 
 def _in_batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
     batch: list[Any] = []
-    for each in values:
-        batch.append(each)
+    for row in values:
+        batch.append(row)
         if len(batch) == size:
             yield batch
             batch = []
@@ -373,7 +373,7 @@ def _in_batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
 def _metrics(session: Session, evaluation_id: int) -> dict[tuple[str, str, str], float | None]:
     rows = sa.select(MetricRow.scorer, MetricRow.name, MetricRow.slice, MetricRow.value)
     found = session.execute(rows.where(MetricRow.evaluation_id == evaluation_id))
-    return {(each.scorer, each.name, each.slice): each.value for each in found}
+    return {(metric.scorer, metric.name, metric.slice): metric.value for metric in found}
 
 
 def _same(one: float | None, other: float | None) -> bool:

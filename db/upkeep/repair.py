@@ -64,7 +64,7 @@ class Maintenance(Soundness):
         once: set[str] = set()
         for _ in range(2 * _ROUNDS):  # some faults appear only when others are fixed
             found = list((look or self.faults)())
-            curable = [each for each in found if each.is_curable]
+            curable = [item for item in found if item.is_curable]
             twice = [each for each in curable if each.cure in once]
             once = {each.cure for each in curable}
             if not curable:
@@ -84,10 +84,10 @@ class Maintenance(Soundness):
     @retried
     def _cure(self, done: Sequence[Fault]) -> None:
         """Applies all changes for some faults in one transaction."""
-        hide = set(chain.from_iterable(each.hide for each in done))
-        again = set(chain.from_iterable(each.again for each in done))
+        hide = set(chain.from_iterable(fault.hide for fault in done))
+        again = set(chain.from_iterable(fault.again for fault in done))
         with self.writing() as session:
-            changes = {_key(change): change for each in done for change in each.changes}
+            changes = {_key(change): change for fault in done for change in fault.changes}
             for key in sorted(changes):
                 _apply(session, changes[key])
             moment = now()

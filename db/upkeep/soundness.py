@@ -84,8 +84,8 @@ class Soundness(StorePart):
         """Yields missing tables, columns, indices and views; records whether tables and columns are complete."""
         tables, others = patiently(self._lacking)
         whole.append(not tables)
-        for each in (*tables, *others):
-            yield Fault(f"database: {each} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
+        for table in (*tables, *others):
+            yield Fault(f"database: {table} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
 
     def _lacking(self) -> tuple[list[str], list[str]]:
         """The missing tables and columns, and the missing indices and views."""
@@ -94,8 +94,8 @@ class Soundness(StorePart):
             lost = [table for table in Base.metadata.tables if not there.has_table(table)]
             whole = {name: table for name, table in Base.metadata.tables.items() if name not in lost}
             for name, table in whole.items():
-                columns = {each["name"] for each in there.get_columns(name)}
-                lost += [f"the column {name}.{each.name}" for each in table.columns if each.name not in columns]
+                columns = {column["name"] for column in there.get_columns(name)}
+                lost += [f"the column {name}.{column.name}" for column in table.columns if column.name not in columns]
             others = [] if "results" in there.get_view_names() else ["the view results"]
             for name, table in whole.items():
                 found = {index["name"] for index in there.get_indexes(name)}

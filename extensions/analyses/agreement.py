@@ -80,9 +80,9 @@ def agreements(
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "agreement")
     classes = {
-        each.model: predictions_of(store, each, samples.of(each)).classes[places]
-        for each, places in zip(table.evaluations, table.places, strict=True)
-        if has_logits(store, each)
+        evaluation.model: predictions_of(store, evaluation, samples.of(evaluation)).classes[places]
+        for evaluation, places in zip(table.evaluations, table.places, strict=True)
+        if has_logits(store, evaluation)
     }
     scores = dict(zip(table.models, table.scores.T, strict=True))
     clusters = clusters_in(samples, table)

@@ -86,7 +86,7 @@ def calibrate(
     Raises:
         DataError: If no model has labels, a label belongs to no sample, or the labelled model is unclear.
     """
-    chosen = {model: each for model, each in evaluations_on(store, setting).items() if not models or model in models}
+    chosen = {model: value for model, value in evaluations_on(store, setting).items() if not models or model in models}
     if "" in labels and len(chosen) > 1:
         raise DataError(
             f"the labels have no column 'model', but {len(chosen)} models are on {setting}; add the"
@@ -151,4 +151,4 @@ def _of_answers(
             " writes"
             " these"
         )
-    return np.array([np.mean(each) if each else np.nan for each in kept]), outdated
+    return np.array([np.mean(labels_of) if labels_of else np.nan for labels_of in kept]), outdated

@@ -94,7 +94,7 @@ def corruption_errors(
         StoreError: If the baseline has missing results, or makes no errors.
     """
     cells = _cells(matching_settings(store, on, imported=True), clean, baseline, tell)
-    every = [each for settings in cells.corrupted.values() for each in settings]
+    every = [setting for settings in cells.corrupted.values() for setting in settings]
     results = _results(store, [*every, clean])
     known = {model for model, of in results.items() if set(of) & set(every)}
     chosen = matching_names("model", models, known)
@@ -119,7 +119,7 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
             f"{strange[0] if strange else clean} is not a corruption: expected FAMILY.CORRUPTION.SEVERITY with a"
             " severity from 1 to 5, such as imagenet-c.fog.3_on-disk"
         )
-    matches = [each for each in found.values() if each is not None]
+    matches = [name_match for name_match in found.values() if name_match is not None]
     families = sorted({(each["family"], each["form"]) for each in matches})
     if len(families) > 1:
         (one, form), (other, another) = families[:2]
@@ -129,23 +129,26 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
         raise DataError(f"AlexNet's published errors are for imagenet-c, not for {family}; use --baseline MODEL")
     there = list(dict.fromkeys(each["corruption"] for each in matches))
     if family == "imagenet-c":  # mCE is defined on these
-        left_out = [each for each in there if each not in ALEXNET]
+        left_out = [corruption for corruption in there if corruption not in ALEXNET]
         there = [*ALEXNET]
         if left_out:
             tell(f"mCE is the mean of 15 corruptions; not among them: {', '.join(left_out)}")
     whole = range(1, SEVERITIES + 1)
     severities = list(whole) if family == "imagenet-c" else sorted({int(each["severity"]) for each in matches})
-    return _Cells({each: [f"{family}.{each}.{severity}{form}" for severity in severities] for each in there}, clean)
+    return _Cells(
+        {corruption: [f"{family}.{corruption}.{severity}{form}" for severity in severities] for corruption in there},
+        clean,
+    )
 
 
 def _results(store: Store, settings: Sequence[str]) -> dict[str, dict[str, Result]]:
     """Model → setting → its result; measured results take precedence over imported ones."""
     found: dict[str, dict[str, Result]] = {}
-    for each in store.results.find(None, settings, [METRIC], [OVERALL]):
-        if each.value is not None:
-            of = found.setdefault(each.model, {})
-            if each.eval_setting not in of or of[each.eval_setting].origin in ELSEWHERE:
-                of[each.eval_setting] = each
+    for result in store.results.find(None, settings, [METRIC], [OVERALL]):
+        if result.value is not None:
+            of = found.setdefault(result.model, {})
+            if result.eval_setting not in of or of[result.eval_setting].origin in ELSEWHERE:
+                of[result.eval_setting] = result
     return found
 
 
@@ -167,15 +170,15 @@ class _Baseline:
     def of(cls, cells: _Cells, results: Mapping[str, Result] | None, name: str | None) -> _Baseline:
         if results is None:
             return cls(ALEXNET, ALEXNET_CLEAN, None)
-        every = [cells.clean, *(each for settings in cells.corrupted.values() for each in settings)]
-        lacking = [each for each in every if each not in results]
+        every = [cells.clean, *(setting for settings in cells.corrupted.values() for setting in settings)]
+        lacking = [text for text in every if text not in results]
         if lacking:
             raise StoreError(
                 f"the baseline {name} has no results for {len(lacking):,} of {len(every):,} cells, such as"
                 f" {lacking[0]}; run: testbed run '{name}' --on {lacking[0]}"
             )
         errors = {
-            corruption: float(np.mean([_error(results, each) for each in settings]))
+            corruption: float(np.mean([_error(results, setting) for setting in settings]))
             for corruption, settings in cells.corrupted.items()
         }
         perfect = [corruption for corruption, error in errors.items() if error <= 0]
@@ -225,14 +228,14 @@ class _Images:
             mce = max(0.0, mce[0]), mce[1]
         if own.clean is None or below_clean is None:
             return mce, None
-        lost = [each - own.clean for each in own.errors]
-        return mce, mean_ratio_interval(lost, [each - below_clean for each in below], clusters)
+        lost = [error - own.clean for error in own.errors]
+        return mce, mean_ratio_interval(lost, [errors_of - below_clean for errors_of in below], clusters)
 
     def _errors(self, of: Mapping[str, Result]) -> _PerImage | None:
         """The errors of each image; None unless all corruptions have the same images in the same order."""
         parts: list[tuple[int, Array]] = []
         for settings in self._cells.corrupted.values():
-            part = self._mean_error([of[each] for each in settings])
+            part = self._mean_error([of[setting] for setting in settings])
             if part is None or (parts and self._ids_of(part[0]) != self._ids_of(parts[0][0])):
                 return None
             parts.append(part)
@@ -244,43 +247,45 @@ class _Images:
 
     def _mean_error(self, used: Sequence[Result]) -> tuple[int, Array] | None:
         """A data set, and the mean error of each of its images; None if the results have different images."""
-        if any(each.origin in ELSEWHERE for each in used):
+        if any(result.origin in ELSEWHERE for result in used):
             return None
-        cells = [self._store.evaluations.get(each.evaluation_id) for each in used]
-        datasets = list(dict.fromkeys(each.dataset_id for each in cells if each.dataset_id is not None))
-        scores = self._store.scores.of_each([each.evaluation_id for each in used], METRIC)
+        cells = [self._store.evaluations.get(result.evaluation_id) for result in used]
+        datasets = list(dict.fromkeys(cell.dataset_id for cell in cells if cell.dataset_id is not None))
+        scores = self._store.scores.of_each([result.evaluation_id for result in used], METRIC)
         if not datasets or len(scores) < len(used):
             return None
-        if any(self._ids_of(each) != self._ids_of(datasets[0]) for each in datasets):
+        if any(self._ids_of(dataset) != self._ids_of(datasets[0]) for dataset in datasets):
             return None
-        right = np.array([scores[each.evaluation_id] for each in used], dtype=np.float64)
+        right = np.array([scores[result.evaluation_id] for result in used], dtype=np.float64)
         return None if np.isnan(right).any() else (datasets[0], 1 - right.mean(axis=0))
 
     def _ids_of(self, dataset: int) -> list[str]:
         if dataset not in self._ids:
             ids = self._store.datasets.sample_ids(dataset, 0, self._store.datasets.head(dataset).size)
-            self._ids[dataset] = next((each for each in self._ids.values() if each == ids), ids)  # held once
+            self._ids[dataset] = next(
+                (sample_id for sample_id in self._ids.values() if sample_id == ids), ids
+            )  # held once
         return self._ids[dataset]
 
 
 def _row(model: str, cells: _Cells, of: Mapping[str, Result], against: _Baseline, images: _Images) -> CorruptionErrors:
-    every = [*(each for settings in cells.corrupted.values() for each in settings), cells.clean]
-    missing = tuple(each for each in every if each not in of)
+    every = [*(setting for settings in cells.corrupted.values() for setting in settings), cells.clean]
+    missing = tuple(text for text in every if text not in of)
     clean = _error(of, cells.clean) if cells.clean in of else None
     whole = {
-        corruption: [_error(of, each) for each in settings]
+        corruption: [_error(of, setting) for setting in settings]
         for corruption, settings in cells.corrupted.items()
-        if all(each in of for each in settings)
+        if all(setting in of for setting in settings)
     }
-    errors = {name: corruption_error(each, against.errors[name]) for name, each in whole.items()}
+    errors = {name: corruption_error(value, against.errors[name]) for name, value in whole.items()}
     if len(whole) < len(cells.corrupted):
         return CorruptionErrors(model, clean, errors, missing=missing)
     ends, relative_ends = images.intervals(of)
     lost = [
-        None if clean is None else relative_corruption_error(each, clean, against.errors[name], against.clean)
-        for name, each in whole.items()
+        None if clean is None else relative_corruption_error(value, clean, against.errors[name], against.clean)
+        for name, value in whole.items()
     ]
-    known = [each for each in lost if each is not None]
+    known = [loss for loss in lost if loss is not None]
     relative = float(np.mean(known)) if len(known) == len(lost) else None
     mce, (low, high) = float(np.mean(list(errors.values()))), ends or (None, None)
     relative_low, relative_high = (None if relative is None else relative_ends) or (None, None)

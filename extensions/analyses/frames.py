@@ -111,10 +111,10 @@ def selective(
         chosen, on = results.chosen(models, eval_settings)
         found = selective_predictions(store, chosen, on, risk / 100, by, delta, notes.append, results.evaluation)
     rows: list[dict[str, Any]] = []
-    for each in found:
-        area, at = each.area, each.at_risk
-        row: dict[str, Any] = {name: getattr(each, name) for name in ("eval_setting", "model", "n", "clusters")}
-        row |= {"unread": each.unread, "error": each.error, "aurc": area.value, "aurc_low": area.low}
+    for item in found:
+        area, at = item.area, item.at_risk
+        row: dict[str, Any] = {name: getattr(item, name) for name in ("eval_setting", "model", "n", "clusters")}
+        row |= {"unread": item.unread, "error": item.error, "aurc": area.value, "aurc_low": area.low}
         row |= {"aurc_high": area.high, "excess": area.excess, "coverage": at.coverage, "coverage_low": at.low}
         row |= {"coverage_high": at.high, "guaranteed": at.guaranteed, "threshold": at.threshold}
         rows.append(row)
@@ -133,16 +133,16 @@ def _comparisons(
         raise StoreError(f"expected at least two models; got {', '.join(models) or 'none'}")
     found = compare_pairs(store, models, settings, score, find)
     rows = []
-    for each in found.rows:
-        of = each.comparison
+    for pair in found.rows:
+        of = pair.comparison
         row: dict[str, Any] = {
-            "eval_setting": each.eval_setting,
-            "model": each.first,
-            "other": each.second,
+            "eval_setting": pair.eval_setting,
+            "model": pair.first,
+            "other": pair.second,
             "score": found.spec.name,
         }
         row |= {"n": of.n, "value": of.first, "other_value": of.second, "difference": of.difference}
-        row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": each.p_holm, "verdict": each.verdict}
+        row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": pair.p_holm, "verdict": pair.verdict}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -164,14 +164,14 @@ def _ranking(
     score = score or main_score_on(store, settings, first=first)
     found = ranking(store, settings, models, score, better=better, first=first)
     rows = []
-    for each in found.rows:
-        place = each.place
+    for ranked in found.rows:
+        place = ranked.place
         row: dict[str, Any] = {
             "rank": place.rank,
             "rank_low": place.rank_low,
             "rank_high": place.rank_high,
-            "model": each.model,
+            "model": ranked.model,
         }
         row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
-        rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
+        rows.append({**row, "mean_rank": ranked.mean_rank, "tied_with": list(ranked.tied_with)})
     return pd.DataFrame(rows)

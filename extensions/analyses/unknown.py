@@ -96,7 +96,7 @@ def detections(
         StoreError: If outputs are missing, or a model has other classes on the settings.
     """
     scores = list(dict.fromkeys(scores)) or list(SCORES)
-    if strange := [each for each in scores if each not in SCORES]:
+    if strange := [score for score in scores if score not in SCORES]:
         raise DataError(f"unknown score {strange[0]!r}; expected any of {', '.join(SCORES)}")
     if fit is not None and KL_MATCHING not in scores:
         raise DataError(f"{fit} would fit {KL_MATCHING}, which is not among the scores: {', '.join(scores)}")
@@ -105,7 +105,7 @@ def detections(
         raise DataError("no settings out of the distribution were given; use --out, --near or --far")
     if inside in every:
         raise DataError(f"{inside} is in the distribution, so it cannot also be out of it")
-    if twice := [each for each in every if every.count(each) > 1]:
+    if twice := [name for name in every if every.count(name) > 1]:
         raise DataError(f"{twice[0]} is given twice; each setting is near, far or just out of the distribution")
     chosen = choose(store, [inside, *every], models, tell=tell)
     reader = _Reader(store, inside, fit if KL_MATCHING in scores else None, KL_MATCHING in scores, tell)
@@ -126,7 +126,7 @@ def _of_model(
     known, typical = reader.inside(cells[reader.setting])
     familiar = {name: np.where(np.isnan(of), np.inf, of) for name, of in _scored(known, scores, typical).items()}
     found: dict[str, dict[str, _Numbers]] = {name: {} for name in scores}
-    for setting in (each for settings in outside.values() for each in settings):
+    for setting in (text for settings in outside.values() for text in settings):
         others = reader.outside(cells[setting], cells[reader.setting], known.logits.shape[1])
         for name, of in _scored(others, scores, typical).items():
             found[name][setting] = _Numbers.of(np.where(np.isnan(of), -np.inf, of), familiar[name], others.clusters)
@@ -135,7 +135,7 @@ def _of_model(
             for setting in settings:
                 yield _row(model, name, kind, setting, [found[name][setting]], known.clusters)
             if len(settings) > 1:
-                yield _row(model, name, kind, MEAN, [found[name][each] for each in settings], known.clusters)
+                yield _row(model, name, kind, MEAN, [found[name][text] for text in settings], known.clusters)
 
 
 def _scored(side: _Side, scores: Sequence[str], typical: Array | None) -> dict[str, Array]:
@@ -166,10 +166,10 @@ class _Numbers:
 def _row(model: str, score: str, kind: str, setting: str, found: Sequence[_Numbers], clusters: Array) -> Detection:
     """The numbers of a setting, or the means over several, given the groups of samples in the distribution."""
     auroc, fpr95, aupr_out, aupr_in = (
-        estimate(several, [each.clusters for each in found], clusters)
-        for several in zip(*(each.each for each in found), strict=True)
+        estimate(several, [numbers.clusters for numbers in found], clusters)
+        for several in zip(*(numbers.each for numbers in found), strict=True)
     )
-    sizes = len(clusters), sum(len(each.clusters) for each in found)
+    sizes = len(clusters), sum(len(numbers.clusters) for numbers in found)
     return Detection(model, score, kind, setting, *sizes, auroc, fpr95, aupr_out, aupr_in)
 
 
@@ -202,8 +202,8 @@ class _Reader:
         else:
             cell = evaluation_of(self._store, evaluation.model, self._fit)
             others = self._logits(cell, evaluation, logits.shape[1])
-            there = {each.digest for each in self._samples.of(cell).samples}
-            fitting = np.array([each.digest in there for each in data.samples], dtype=bool)
+            there = {sample.digest for sample in self._samples.of(cell).samples}
+            fitting = np.array([sample.digest in there for sample in data.samples], dtype=bool)
             whose = f"samples of {self._fit}"
         if fitting.all():
             raise DataError(
@@ -222,7 +222,7 @@ class _Reader:
     def outside(self, evaluation: Evaluation, as_in: Evaluation, classes: int) -> _Side:
         """The samples out of the distribution, restricted to the classes of another evaluation."""
         data, logits = self._samples.of(evaluation), self._logits(evaluation, as_in, classes)
-        strange = np.array([type(each.target) is int and each.target < 0 for each in data.samples], dtype=bool)
+        strange = np.array([type(sample.target) is int and sample.target < 0 for sample in data.samples], dtype=bool)
         if strange.any() and not strange.all():
             self._tell(f"only the {int(strange.sum()):,} samples of {evaluation.eval_setting} without a class count")
         kept = strange if strange.any() else ~strange
@@ -253,7 +253,9 @@ class _Reader:
 
     def _clusters(self, data: DatasetInfo) -> Array:
         """Assigns samples to clusters: same group, or same content."""
-        keys = (each.digest if each.group is None else f"group {data.name}/{each.group}" for each in data.samples)
+        keys = (
+            sample.digest if sample.group is None else f"group {data.name}/{sample.group}" for sample in data.samples
+        )
         return np.array([self._numbers.setdefault(key, len(self._numbers)) for key in keys], dtype=np.int64)
 
     def _tell(self, note: str) -> None:
@@ -264,7 +266,7 @@ class _Reader:
 
 def _tenth(samples: Sequence[SampleInfo]) -> Array:
     """Selects the samples for fitting: those with the lowest SHA-256 of their id, the same for all models."""
-    ranks = [hashlib.sha256(each.id.encode()).digest() for each in samples]
+    ranks = [hashlib.sha256(sample.id.encode()).digest() for sample in samples]
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
     chosen = np.zeros(len(ranks), dtype=bool)
     chosen[order[: max(1, len(ranks) // _FITTING)]] = True

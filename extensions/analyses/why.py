@@ -68,12 +68,14 @@ def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
     one, other = store.evaluations.identity(first), store.evaluations.identity(second)
     found.identity = list(changes(_content(one), _content(other)))
     records = store.records.of([first.id, second.id])
-    latest = [records[each.id][0].content if records[each.id] else None for each in (first, second)]
+    latest = [records[evaluation.id][0].content if records[evaluation.id] else None for evaluation in (first, second)]
     if latest[0] is None or latest[1] is None:
-        found.record = [MISSING_RECORD.format(_label(each)) for each in (first, second) if not records[each.id]]
+        found.record = [
+            MISSING_RECORD.format(_label(evaluation)) for evaluation in (first, second) if not records[evaluation.id]
+        ]
     else:
         found.record = record_differences(latest[0], latest[1])
-    found.because = [line for each in (one, other) for line in each.get(SET_ASIDE, {}).get("because", ())]
+    found.because = [line for evaluation in (one, other) for line in evaluation.get(SET_ASIDE, {}).get("because", ())]
     found.outputs = _compare_outputs(store, first, second)
     found.metrics = _metrics(store, first.id, second.id)
     return found
@@ -164,7 +166,10 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     """Compares the outputs of two evaluations sample by sample."""
     from testbed.runner.comparison import Comparison, places_in, tolerance
 
-    kind = next((kind for kind in KINDS if all(kind in store.outputs.kinds(each.id) for each in (first, second))), None)
+    kind = next(
+        (kind for kind in KINDS if all(kind in store.outputs.kinds(evaluation.id) for evaluation in (first, second))),
+        None,
+    )
     if kind is None or first.dataset_id is None or second.dataset_id is None:
         return None
     there = places_in(store.datasets.get(first.dataset_id), store.datasets.get(second.dataset_id).samples)
@@ -179,7 +184,7 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
 
 def _metrics(store: Store, first: int, second: int) -> list[tuple[str, float | None, float | None]]:
     before, now = (
-        {each.name: each.value for each in store.results.metrics(evaluation) if each.slice == OVERALL}
+        {metric.name: metric.value for metric in store.results.metrics(evaluation) if metric.slice == OVERALL}
         for evaluation in (first, second)
     )
     return [

@@ -54,8 +54,8 @@ SELECTIONS = ("image_acc", "text_acc", "acc")
 CAPTIONS = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE")
 WEIGHT_DECAY = MetricSpec("weight_decay", "", NEITHER, lowest=0, headline=NEVER)  # listed among the metrics of probes
 SPECS = {
-    each.name: each
-    for each in (
+    spec.name: spec
+    for spec in (
         *(top(1), top(5), MEAN_PER_CLASS_RECALL, MEAN_AVERAGE_PRECISION),
         *(TEXT_ACC, IMAGE_ACC, ACC, *CAPTION_SPECS.values(), WEIGHT_DECAY),
     )
@@ -138,8 +138,8 @@ def cell_of(record: Record) -> tuple[str, str]:
     """
     fields, where = record.fields, record.where
     probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
-    pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
-    model = named(",".join(each for each in pair if each), where)
+    pair = (name.strip() for name in (fields["model"], fields["pretrained"]))
+    model = named(",".join(name for name in pair if name), where)
     place = Place(fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe)
     exact = fields.get(EXACT_SETTING, "").strip()
     setting = canonical(exact) if exact else setting_of(place)
@@ -240,8 +240,8 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
         results: Results of the evaluations.
         keys: ``"classnames"``, ``"templates"`` or both.
     """
-    evaluations = {each.evaluation_id for each in results if each.origin not in ELSEWHERE}
-    found = {each: prompts(store, store.evaluations.get(each)) for each in evaluations}
+    evaluations = {result.evaluation_id for result in results if result.origin not in ELSEWHERE}
+    found = {evaluation: prompts(store, store.evaluations.get(evaluation)) for evaluation in evaluations}
     names = {"classnames": "class_names", "templates": "templates"}
     return {
         each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}
@@ -347,7 +347,9 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     Raises:
         StoreError: If the file cannot be written.
     """
-    rows = [{**{key: value for key, value in each.items() if key != "metrics"}, **each["metrics"]} for each in records]
+    rows = [
+        {**{key: value for key, value in record.items() if key != "metrics"}, **record["metrics"]} for record in records
+    ]
     there = {name for row in rows for name, value in row.items() if value is not None}
     columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
     columns += ["language"] * any(row["language"] != ENGLISH for row in rows)

@@ -96,7 +96,7 @@ def export_clip_cc(
     summaries = folder / place.summaries
     summary = todays_summary if form == TODAY else first_summary
     files: dict[Path, str] = {}
-    sheets = [_sheet(store, each, scale) for each in scored]
+    sheets = [_sheet(store, captions, scale) for captions in scored]
     for each, sheet in zip(scored, sheets, strict=True):
         files[folder / place.videos(each.decoder, each.captioner, "csv")] = score_table(sheet)
         files[folder / place.videos(each.decoder, each.captioner, "json")] = videos_json(sheet)
@@ -108,7 +108,7 @@ def export_clip_cc(
     if ranking is not None:
         files[summaries / "ranking.csv"] = ranking
     write_files(files, folder)
-    decoders = tuple(sorted({each.decoder for each in scored}))
+    decoders = tuple(sorted({captions.decoder for captions in scored}))
     return ClipCcExport(len(scored), decoders, len(files), ranking is not None)
 
 
@@ -141,36 +141,36 @@ def _scored(
 
     words = matching_settings(store, settings) if settings else without_parts(_settings_with_decoder(store))
     found = [
-        each
+        entry
         for setting in words
         if SettingReference.parse(setting).judge
-        for each in evaluations_on(store, setting, first).values()
+        for entry in evaluations_on(store, setting, first).values()
     ]
-    names = store.scores.names(each.id for each in found)
-    found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
+    names = store.scores.names(item.id for item in found)
+    found = [item for item in found if f"{COLUMNS[0]}{suffix}" in names[item.id]]
     if found and models:
-        wanted = matching_names("model", models, [each.model for each in found])
-        found = [each for each in found if each.model in wanted]
+        wanted = matching_names("model", models, [item.model for item in found])
+        found = [item for item in found if item.model in wanted]
     if not found:
         asked = f" on {', '.join(settings)}" if settings else ""
         raise StoreError(
             f"the store has no captions scored by a decoder{asked}; run: testbed run MODEL…"
             " --on 'clip-cc-bench@DECODER'"
         )
-    partial = [each for each in found if each.sample_limit or each.random_weights]
+    partial = [item for item in found if item.sample_limit or item.random_weights]
     if partial:
         tell(f"{len(partial)} of {len(found)} evaluations used part of the samples or random weights")
-    judges = {each.id: SettingReference.parse(each.eval_setting).judge for each in found}
+    judges = {item.id: SettingReference.parse(item.eval_setting).judge for item in found}
     decoders = _names(judges.values(), "decoders")
-    captioners = _names([each.model for each in found], "captioners")
-    made = [ScoredCaptions(each, captioners[each.model], decoders[judges[each.id]]) for each in found]
+    captioners = _names([item.model for item in found], "captioners")
+    made = [ScoredCaptions(item, captioners[item.model], decoders[judges[item.id]]) for item in found]
     places: dict[tuple[str, str], Evaluation] = {}
-    for each in made:
-        other = places.setdefault((each.decoder, each.captioner), each.evaluation)
-        if other is not each.evaluation:
+    for captions in made:
+        other = places.setdefault((captions.decoder, captions.captioner), captions.evaluation)
+        if other is not captions.evaluation:
             raise StoreError(
-                f"{each.evaluation.model} was scored by {each.decoder} on {other.eval_setting} and on"
-                f" {each.evaluation.eval_setting}, whose file names would be the same; choose with --on"
+                f"{captions.evaluation.model} was scored by {captions.decoder} on {other.eval_setting} and on"
+                f" {captions.evaluation.eval_setting}, whose file names would be the same; choose with --on"
             )
     return sorted(made, key=lambda each: (each.decoder, each.captioner))
 
@@ -178,14 +178,14 @@ def _scored(
 def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
     """The stored settings that score the same captions with any decoder."""
     about = {SettingReference.parse(setting).question for setting in settings}
-    return [each for each in _settings_with_decoder(store) if SettingReference.parse(each).question in about]
+    return [name for name in _settings_with_decoder(store) if SettingReference.parse(name).question in about]
 
 
 def _settings_with_decoder(store: Store) -> list[str]:
     names = (
-        each.eval_setting
-        for each in store.evaluations.find()
-        if each.status == "complete" and each.origin != "imported"
+        evaluation.eval_setting
+        for evaluation in store.evaluations.find()
+        if evaluation.status == "complete" and evaluation.origin != "imported"
     )
     return sorted({name for name in names if SettingReference.parse(name).judge})
 
@@ -271,9 +271,9 @@ def _ranking(store: Store, scored: Sequence[ScoredCaptions], metric: str, tell: 
     """The ranking as CSV; None, with a note, if no captioner has the metric from every decoder."""
     from testbed.stored_results.borda import borda_ranking
 
-    captioners = {each.evaluation.model: each.captioner for each in scored}
-    decoders = {each.evaluation.eval_setting: each.decoder for each in scored}
-    chosen = {each.evaluation.id for each in scored}
+    captioners = {captions.evaluation.model: captions.captioner for captions in scored}
+    decoders = {captions.evaluation.eval_setting: captions.decoder for captions in scored}
+    chosen = {captions.evaluation.id for captions in scored}
     try:
         found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell, chosen)
     except StoreError as error:

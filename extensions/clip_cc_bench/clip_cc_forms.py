@@ -127,16 +127,16 @@ def status_table(sheet: Sheet) -> str:
 
 def aggregated_table(sheets: Sequence[Sheet]) -> str:
     """The current CSV of all captioners by all decoders: means with 4 digits, empty if missing."""
-    decoders = sorted({each.decoder for each in sheets})
+    decoders = sorted({sheet.decoder for sheet in sheets})
     wanted = {"coarse": "coarse_similarity", "fine_f1": "fine_f1", "hm_cf": "hm_cf"}
     means = {
-        (each.captioner, each.decoder, column): statistics(each.columns[name], ("mean",), DIGITS)["mean"]
-        for each in sheets
+        (sheet.captioner, sheet.decoder, column): statistics(sheet.columns[name], ("mean",), DIGITS)["mean"]
+        for sheet in sheets
         for column, name in wanted.items()
     }
     header = ["Model Name", *(f"{decoder}_{column}" for decoder in decoders for column in wanted)]
     rows = []
-    for captioner in sorted({each.captioner for each in sheets}):
+    for captioner in sorted({sheet.captioner for sheet in sheets}):
         found = [means.get((captioner, decoder, column)) for decoder in decoders for column in wanted]
         rows.append([captioner, *("" if value is None else f"{value:.{DIGITS}f}" for value in found)])
     return as_csv([header, *rows])
@@ -165,7 +165,7 @@ def _predicted(sheet: Sheet) -> list[int]:
 def _video(sheet: Sheet, place: int) -> dict[str, Any]:
     scores = {column: _plain(values, place) for column, values in sheet.columns.items()}
     text, reference = sheet.texts[place], sheet.references[place]
-    counts = (None, None) if sheet.sentences is None else tuple(_count(each[place]) for each in sheet.sentences)
+    counts = (None, None) if sheet.sentences is None else tuple(_count(sentence[place]) for sentence in sheet.sentences)
     return {
         "reference": reference,
         "candidate": text,
@@ -234,7 +234,7 @@ def todays_summary(sheet: Sheet) -> str:
 
 
 def _successful(sheet: Sheet) -> int:
-    return sum(each in ("scored", "empty") for each in sheet.status)
+    return sum(text in ("scored", "empty") for text in sheet.status)
 
 
 def statistics(values: Array | None, wanted: Sequence[str], digits: int) -> dict[str, float | None]:

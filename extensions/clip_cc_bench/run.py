@@ -256,13 +256,13 @@ def export_run(
             err=True,
         )
         return
-    scored = [each for each in outcomes if SettingReference.parse(each.setting).judge]
+    scored = [outcome for outcome in outcomes if SettingReference.parse(outcome.setting).judge]
     if not scored:
         click.echo(f"note: no captioner was scored, so nothing is written to {folder}", err=True)
         return
-    models = list(dict.fromkeys(each.model for each in scored))
-    own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
-    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), scale, own, form)
+    models = list(dict.fromkeys(outcome.model for outcome in scored))
+    own = {outcome.evaluation_id for outcome in scored if outcome.evaluation_id is not None}
+    export(store, folder, models, settings_beside(store, [outcome.setting for outcome in scored]), scale, own, form)
 
 
 _ANY_PATH = click.Path(path_type=Path)

@@ -41,21 +41,21 @@ def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> I
     testbed, own = logging.getLogger("testbed"), logging.getLogger(LOGGER)
     own.propagate = False
     own.setLevel(logging.DEBUG)
-    for each in (testbed, own):
-        each.addHandler(handler)
+    for logger in (testbed, own):
+        logger.addHandler(handler)
     try:
         own.info("configuration file %s, decoder %s", run.config.path, run.config.decoder.name)
         yield Several(progress, LineProgress(_Lines(), interval))
     finally:
-        for each in (testbed, own):
-            each.removeHandler(handler)
+        for logger in (testbed, own):
+            logger.removeHandler(handler)
         handler.close()
 
 
 def log_outcomes(report: Report, results: Sequence[Any]) -> None:
     """Logs the outcome of each captioner, and missing captions; does nothing outside `logged`."""
     own = logging.getLogger(LOGGER)
-    values = {(each.evaluation_id, each.metric): each for each in results if each.slice == "overall"}
+    values = {(result.evaluation_id, result.metric): result for result in results if result.slice == "overall"}
     for outcome in report.outcomes:
         level = logging.ERROR if outcome.status in ("failed", "incomplete", "stopped") else logging.INFO
         reason = f": {outcome.reason}" if outcome.reason else ""

@@ -125,7 +125,7 @@ def choose_anchors(
     order = sorted(held.estimates, key=lambda each: held.errors(each).mean_absolute)
     return AnchorChoice(
         file,
-        {each: held.errors(each) for each in order},
+        {entry: held.errors(entry) for entry in order},
         Counter(own),
         undeclared,
     )
@@ -134,15 +134,15 @@ def choose_anchors(
 def families_of(store: Store, table: SideBySide, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """The family of each model, and the models without a declared family, each of which is its own family."""
     found, undeclared = [], []
-    for each in table.evaluations:
-        family = given.get(each.model)
+    for evaluation in table.evaluations:
+        family = given.get(evaluation.model)
         if family is None:
-            model = store.evaluations.identity(each).get("model")
+            model = store.evaluations.identity(evaluation).get("model")
             spec = model.get("spec") if isinstance(model, dict) else None
             family = declared_family(spec) if isinstance(spec, dict) else None
         if family is None:
-            undeclared.append(each.model)
-        found.append(family or f"{each.model} alone")
+            undeclared.append(evaluation.model)
+        found.append(family or f"{evaluation.model} alone")
     if len(set(found)) < 2:
         raise StoreError(
             f"all {len(found)} models on {table.eval_setting} are of one family, {found[0]}, so none can be"
@@ -175,8 +175,8 @@ def _check_task(store: Store, setting: str) -> None:
 
 def _confidence(store: Store, table: SideBySide) -> Array | None:
     """Each model's probability of the right class; None if a model has no such score."""
-    names = store.scores.names(each.id for each in table.evaluations)
-    if not all(NLL in names[each.id] for each in table.evaluations):
+    names = store.scores.names(evaluation.id for evaluation in table.evaluations)
+    if not all(NLL in names[evaluation.id] for evaluation in table.evaluations):
         return None
     found = np.empty_like(table.scores)
     for column, (_, values) in enumerate(all_scores(store, table.evaluations, NLL)):
@@ -188,7 +188,7 @@ def _among(held: HeldOut, method: str, estimator: str | None, score: str, settin
     """The candidate ways for choosing the best one."""
     found = [way for way in held.estimates if method in (BEST, way[0]) and estimator in (None, way[1])]
     if not found:
-        asked = " with ".join(each for each in (method, estimator) if each and each != BEST)
+        asked = " with ".join(word for word in (method, estimator) if word and word != BEST)
         ways = ", ".join(dict.fromkeys(way[0] for way in held.estimates))
         raise DataError(f"{asked} does not apply to {score} on {setting}, which is not 0 or 1; use one of {ways}")
     return found

@@ -82,9 +82,9 @@ def _estimated(
     error = file.held_out.quantile
     low, high = value - error, value + error
     if file.fraction:
-        value, low, high = (min(1.0, max(0.0, each)) for each in (value, low, high))
-    known = np.array([each.value for each in file.models if each.name != model])
-    place, best, worst = (_rank(known, each, file.larger_is_better) for each in (value, high, low))
+        value, low, high = (min(1.0, max(0.0, number)) for number in (value, low, high))
+    known = np.array([known_model.value for known_model in file.models if known_model.name != model])
+    place, best, worst = (_rank(known, number, file.larger_is_better) for number in (value, high, low))
     true = None if full is None else scores_of(store, full, file.score)
     return ScoreEstimate(
         model=model,
@@ -115,7 +115,7 @@ def _scores_of_anchors(store: Store, samples: Samples, evaluation: Evaluation, f
         DataError: If a sample is missing, has another content, or has no score.
     """
     places = samples.places(dataset_id(evaluation))
-    lacking = [each.id for each in file.samples if (each.id, each.digest) not in places]
+    lacking = [sample.id for sample in file.samples if (sample.id, sample.digest) not in places]
     where = f"{evaluation.model} on {evaluation.eval_setting}"
     if lacking:
         raise DataError(
@@ -123,7 +123,7 @@ def _scores_of_anchors(store: Store, samples: Samples, evaluation: Evaluation, f
             f" as {lacking[0]}; the anchors were chosen for other data"
         )
     scores = scores_of(store, evaluation, file.score)
-    found = scores[[places[each.id, each.digest] for each in file.samples]]
+    found = scores[[places[sample.id, sample.digest] for sample in file.samples]]
     if not np.isfinite(found).all():
         bad = file.samples[int(np.flatnonzero(~np.isfinite(found))[0])].id
         raise DataError(f"{where} has no {file.score} of the anchor {bad}, so it cannot be estimated")
@@ -132,9 +132,9 @@ def _scores_of_anchors(store: Store, samples: Samples, evaluation: Evaluation, f
 
 def _anchors(file: AnchorFile) -> methods.Anchors:
     """The contents of the file for `testbed.extensions.estimates.methods.anchors.estimates`."""
-    a, e = ([getattr(each, name) for each in file.samples] for name in ("discrimination", "easiness"))
+    a, e = ([getattr(sample, name) for sample in file.samples] for name in ("discrimination", "easiness"))
     curve = methods.Curve(file.n, np.array(file.expected), np.array(a), np.array(e)) if file.expected else None
-    weights = np.array([each.weight for each in file.samples])
+    weights = np.array([sample.weight for sample in file.samples])
     return methods.Anchors(np.arange(len(weights)), weights, file.offset, curve, file.blend)
 
 

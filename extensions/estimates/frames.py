@@ -49,18 +49,18 @@ def estimate(
     notes: list[str] = []
     with Store.open(results.db) as store:
         _, on = results.chosen(models, eval_settings)
-        shifts = [each for each in on if each != known or known in words(eval_settings)]
+        shifts = [text for text in on if text != known or known in words(eval_settings)]
         chosen = results.with_outputs(models, [known, *shifts], notes)
         found = label_free(store, chosen, shifts, known, calibrate, notes.append, results.measured())
     rows = [
-        {"model": each.model, "eval_setting": each.eval_setting, "n": each.n, "known": each.known}
-        | {"true": each.true, **each.estimates}
-        for each in found.rows
+        {"model": row.model, "eval_setting": row.eval_setting, "n": row.n, "known": row.known}
+        | {"true": row.true, **row.estimates}
+        for row in found.rows
     ]
     frame = noted(pd.DataFrame(rows), notes)
-    frame.attrs["summary"] = [vars(each) for each in found.summary]
+    frame.attrs["summary"] = [vars(method_errors) for method_errors in found.summary]
     frame.attrs["lines"] = {
-        name: None if line is None else {each: getattr(line, each) for each in ("slope", "bias", "r2")}
+        name: None if line is None else {field: getattr(line, field) for field in ("slope", "bias", "r2")}
         for name, line in found.lines.items()
     }
     frame.attrs["temperatures"] = dict(found.temperatures)
@@ -128,7 +128,7 @@ def choose_anchors(
         score = score or main_score(store, {on: evaluations_on(store, on, own).values()})
         found = choose_anchors(store, on, chosen, score, size, method, estimator, given, seed, notes.append, first=own)
     found.file.write(path)
-    rows = [{"method": way[0], "estimator": way[1], **vars(each)} for way, each in found.errors.items()]
+    rows = [{"method": way[0], "estimator": way[1], **vars(value)} for way, value in found.errors.items()]
     frame = noted(pd.DataFrame(rows), notes)
     held_out, by_chance = vars(found.file.held_out), vars(found.file.random)
     frame.attrs["chosen"] = {"method": found.file.method, "estimator": found.file.estimator}

@@ -134,20 +134,20 @@ def label_free(
         there = choose(store, [shift], models, tell=tell, first=first)[shift]
         if lacking := sorted(set(there) - set(cells)):
             tell(f"left out on {shift}: {', '.join(lacking)} (no outputs on {known})")
-        there = {model: each for model, each in there.items() if model in cells}
+        there = {model: value for model, value in there.items() if model in cells}
         if not there:
             raise DataError(f"no model on {shift} also has outputs on {known}")
         on = side_by_side(store, samples, shift, there, None, tell)
         after = _seen(store, on, temperatures)
         _tell_of_classes(before, after, known, shift, tell)
         lines[shift], by_lines = _by_lines(before, after, right)
-        for each in on.evaluations:
-            model = each.model
+        for evaluation in on.evaluations:
+            model = evaluation.model
             alone = {
                 name: estimated(before[model].sure, right[model], after[model].sure)
                 for name, estimated in ALONE.items()
             }
-            true = _true(store, each, score)
+            true = _true(store, evaluation, score)
             rows.append(
                 OnShift(model, shift, len(on.keys), float(right[model].mean()), alone | by_lines.get(model, {}), true)
             )
@@ -156,10 +156,10 @@ def label_free(
 
 def _seen(store: Store, table: SideBySide, temperatures: Mapping[str, float]) -> dict[str, _Outputs]:
     found = {}
-    for each, places in zip(table.evaluations, table.places, strict=True):
-        logits = viewed(store, each)[1][places]
-        sure = sureness(logits, temperatures.get(each.model, 1.0))
-        found[each.model] = _Outputs(sure, predicted_classes(logits), logits.shape[1])
+    for evaluation, places in zip(table.evaluations, table.places, strict=True):
+        logits = viewed(store, evaluation)[1][places]
+        sure = sureness(logits, temperatures.get(evaluation.model, 1.0))
+        found[evaluation.model] = _Outputs(sure, predicted_classes(logits), logits.shape[1])
     return found
 
 
@@ -185,7 +185,7 @@ def _tell_of_classes(
     before: Mapping[str, _Outputs], after: Mapping[str, _Outputs], known: str, shift: str, tell: Tell
 ) -> None:
     """Adds a note if the number of classes differs from that of the known setting."""
-    numbers = {(before[model].classes, each.classes) for model, each in after.items()}
+    numbers = {(before[model].classes, value.classes) for model, value in after.items()}
     for one, other in sorted(numbers):
         if one != other:
             tell(
@@ -207,18 +207,18 @@ def _temperatures(store: Store, samples: Samples, table: SideBySide) -> dict[str
     """The temperature of each model, fitted on a limited number of known samples."""
     chosen = np.random.default_rng(0).permutation(len(table.keys))[:_FITTED]
     found = {}
-    for each, places in zip(table.evaluations, table.places, strict=True):
-        infos = samples.of(each).samples
+    for evaluation, places in zip(table.evaluations, table.places, strict=True):
+        infos = samples.of(evaluation).samples
         rows = places[chosen]
         targets = [infos[int(place)].target for place in rows]
         if not all(type(target) is int for target in targets):
             raise DataError(f"{table.eval_setting} has samples with several true classes; leave out --calibrate")
-        logits = viewed(store, each)[1][rows]
+        logits = viewed(store, evaluation)[1][rows]
         read = np.isfinite(logits).all(axis=1)
         try:
-            found[each.model] = fit_temperature(logits[read], np.array(targets)[read])
+            found[evaluation.model] = fit_temperature(logits[read], np.array(targets)[read])
         except DataError as error:
-            raise DataError(f"{each.model} on {table.eval_setting}: {error}; leave out --calibrate") from error
+            raise DataError(f"{evaluation.model} on {table.eval_setting}: {error}; leave out --calibrate") from error
     return found
 
 

@@ -113,5 +113,5 @@ def suspects(
                 best=len(said),
             )
         )
-    kept = [each for each in found if each.alike or each.negative]
+    kept = [suspect for suspect in found if suspect.alike or suspect.negative]
     return sorted(kept, key=lambda each: (not each.alike, -each.wrong, each.discrimination, each.sample))

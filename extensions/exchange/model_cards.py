@@ -71,7 +71,7 @@ def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
     found: dict[str, HubSet] = {}
     for word in words:
         setting, _, rest = word.partition("=")
-        parts = [each.partition("=") for each in rest.split(",")]
+        parts = [text.partition("=") for text in rest.split(",")]
         given = {key: value for key, _, value in parts if value}
         if not setting or setting in found or len(given) != len(parts) or not {"id"} <= set(given) <= set(HUB):
             keys = ",".join(f"{key}=…" for key in HUB)
@@ -92,21 +92,21 @@ def card_results(cells: Sequence[Cell], hub: Mapping[str, HubSet], everything: b
         raise DataError(f"--hub names {unknown[0]}, but the model has no selected results on it")
     found = []
     for cell in cells:
-        defined = [each for each in cell.metrics if each.slice == OVERALL and _is_finite(each.value)]
+        defined = [metric for metric in cell.metrics if metric.slice == OVERALL and _is_finite(metric.value)]
         main = main_metric(map(spec_of, defined))
-        chosen = [each for each in defined if everything or spec_of(each) == main]
+        chosen = [metric for metric in defined if everything or spec_of(metric) == main]
         declared = hub.get(cell.eval_setting) or _declared(cell)
-        found += [CardResult(cell, each, declared) for each in chosen]
+        found += [CardResult(cell, metric, declared) for metric in chosen]
     return found
 
 
 def model_index(name: str, results: Sequence[CardResult]) -> list[dict[str, Any]]:
     """The value of ``model-index``, as the hub and huggingface_hub read it. Rates are fractions, as stored."""
     by_set: dict[str, dict[str, Any]] = {}
-    for each in results:
-        entry = by_set.setdefault(each.cell.eval_setting, _entry(each))
+    for result in results:
+        entry = by_set.setdefault(result.cell.eval_setting, _entry(result))
         entry["metrics"].append(
-            {"type": _metric_type(each.metric), "value": each.metric.value, "name": each.metric.name}
+            {"type": _metric_type(result.metric), "value": result.metric.value, "name": result.metric.name}
         )
     return [{"name": name, "results": list(by_set.values())}]
 
@@ -114,16 +114,16 @@ def model_index(name: str, results: Sequence[CardResult]) -> list[dict[str, Any]
 def eval_results(results: Sequence[CardResult], source_url: str | None = None) -> list[dict[str, Any]]:
     """The content of a file in ``.eval_results``: results on data sets with a leaderboard on the hub."""
     found = []
-    for each in results:
-        if each.hub is None or each.hub.task is None:
+    for result in results:
+        if result.hub is None or result.hub.task is None:
             continue
-        dataset = {"id": each.hub.id, "task_id": each.hub.task}
-        dataset |= {"revision": each.hub.revision} if each.hub.revision else {}
-        done = each.cell.evaluation.completed_at
-        entry: dict[str, Any] = {"dataset": dataset, "value": each.metric.value}
+        dataset = {"id": result.hub.id, "task_id": result.hub.task}
+        dataset |= {"revision": result.hub.revision} if result.hub.revision else {}
+        done = result.cell.evaluation.completed_at
+        entry: dict[str, Any] = {"dataset": dataset, "value": result.metric.value}
         entry |= {"date": done.astimezone(UTC).isoformat()} if done else {}
         entry |= {"source": {"url": source_url}} if source_url else {}
-        found.append({**entry, "notes": _notes(each)})
+        found.append({**entry, "notes": _notes(result)})
     return found
 
 
@@ -197,23 +197,23 @@ def _merged(held: Any, index: list[dict[str, Any]], name: str) -> list[dict[str,
     """Merges new results into the existing index, replacing those with the same metric and data set."""
     try:
         given = [*(held or [])]
-        kept = [dict(each, results=[_without(result, index[0]) for result in each["results"]]) for each in given]
+        kept = [dict(entry, results=[_without(result, index[0]) for result in entry["results"]]) for entry in given]
     except (TypeError, KeyError, AttributeError, ValueError):
         raise DataError(f"{name}: its {INDEX} is not in the hub's format, a list of names with results") from None
-    for each in kept:
-        each["results"] = [result for result in each["results"] if result["metrics"]]
-    own = next((each for each in kept if each.get("name") == index[0]["name"]), None)
+    for record in kept:
+        record["results"] = [result for result in record["results"] if result["metrics"]]
+    own = next((record for record in kept if record.get("name") == index[0]["name"]), None)
     if own is None:
-        return [*(each for each in kept if each["results"]), *index]
+        return [*(record for record in kept if record["results"]), *index]
     own["results"] += index[0]["results"]
-    return [each for each in kept if each["results"]]
+    return [record for record in kept if record["results"]]
 
 
 def _without(result: dict[str, Any], index: Mapping[str, Any]) -> dict[str, Any]:
     """Removes the re-measured metrics from a result."""
     dataset = _key(result)
-    new = {metric["name"] for each in index["results"] if _key(each) == dataset for metric in each["metrics"]}
-    return dict(result, metrics=[each for each in result["metrics"] if each.get("name") not in new])
+    new = {metric["name"] for entry in index["results"] if _key(entry) == dataset for metric in entry["metrics"]}
+    return dict(result, metrics=[entry for entry in result["metrics"] if entry.get("name") not in new])
 
 
 def _key(result: Mapping[str, Any]) -> tuple[Any, ...]:

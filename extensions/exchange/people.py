@@ -29,7 +29,7 @@ PREFIX = "human:"
 TYPE = "Human"
 NO_RESPONSE = "na"
 _COLUMNS = ("subj", "object_response", "category", "condition", "imagename")
-_OF_PROBABILITIES = {each.name for each in (NLL, BRIER, ECE, CONFIDENCE)} | {"top5"}
+_OF_PROBABILITIES = {spec.name for spec in (NLL, BRIER, ECE, CONFIDENCE)} | {"top5"}
 
 Key = tuple[str | None, str]  # condition, and the image's short name
 
@@ -87,7 +87,11 @@ def add_people(store: Store, setting: str, files: Sequence[Path]) -> list[Person
 
 def _dataset(store: Store, setting: str) -> DatasetInfo:
     """The images of a setting with the most samples in the store."""
-    found = [each for each in store.evaluations.find(None, [setting]) if each.dataset_id and each.status == "complete"]
+    found = [
+        evaluation
+        for evaluation in store.evaluations.find(None, [setting])
+        if evaluation.dataset_id and evaluation.status == "complete"
+    ]
     if not found:
         raise StoreError(
             f"the store does not have the images of {setting}; run a model on them first: testbed run"
@@ -96,7 +100,7 @@ def _dataset(store: Store, setting: str) -> DatasetInfo:
     most = max(found, key=lambda each: (not each.model.startswith(PREFIX), each.size or 0))
     assert most.dataset_id is not None
     dataset = store.datasets.get(most.dataset_id)
-    if not dataset.class_names or not all(type(each) is int and each >= 0 for each in dataset.targets):
+    if not dataset.class_names or not all(type(target) is int and target >= 0 for target in dataset.targets):
         raise DataError(f"{setting} does not have a named class for each image to compare responses with")
     return dataset
 
@@ -123,7 +127,7 @@ def _listed(files: Sequence[Path]) -> list[Path]:
 def _read(path: Path) -> list[tuple[str, _Trial]]:
     with reading_csv(path) as reader:
         names = {name.strip().lower(): name for name in reader.fieldnames or ()}
-        missing = [each for each in _COLUMNS if each not in names]
+        missing = [text for text in _COLUMNS if text not in names]
         if missing:
             raise DataError(
                 f"{path} is not a file of responses: it has no column {missing[0]}; expected {', '.join(_COLUMNS)}"
@@ -131,7 +135,7 @@ def _read(path: Path) -> list[tuple[str, _Trial]]:
         found = []
         for row in reader:
             where = f"{path}, line {reader.line_num}"
-            person, said, label, condition, image = ((row[names[each]] or "").strip() for each in _COLUMNS)
+            person, said, label, condition, image = ((row[names[text]] or "").strip() for text in _COLUMNS)
             if not person:
                 raise DataError(f"{where}: the person (subj) is missing")
             found.append((person, _Trial(said, label, condition, image, where)))
@@ -176,7 +180,7 @@ def _add(
     scores, metrics = _scored(logits, samples, names, setting)
     model = PREFIX + person
     _store(store, model, setting, data, logits, scores, metrics)
-    right = next(each.value for each in metrics if each.name == "top1")
+    right = next(metric.value for metric in metrics if metric.name == "top1")
     return Person(
         model, len(kept), int((responses < 0).sum()), len(places) - len(kept), len(trials) - len(kept), right or 0.0
     )
@@ -187,12 +191,12 @@ def _scored(
 ) -> tuple[list[Score], list[Metric]]:
     """The outputs of classification, without metrics of probabilities, which people do not give."""
     scores, metrics = score_classes(logits, samples, names, setting)
-    if all(TEXTURE in (each.slices or {}) for each in samples):
-        textures = np.array([names.index((each.slices or {})[TEXTURE]) for each in samples])
-        metrics.append(shape_bias(predicted_classes(logits), np.array([each.target for each in samples]), textures))
+    if all(TEXTURE in (sample.slices or {}) for sample in samples):
+        textures = np.array([names.index((sample.slices or {})[TEXTURE]) for sample in samples])
+        metrics.append(shape_bias(predicted_classes(logits), np.array([sample.target for sample in samples]), textures))
     return (
-        [each for each in scores if each.name not in _OF_PROBABILITIES],
-        [each for each in metrics if each.name not in _OF_PROBABILITIES],
+        [score for score in scores if score.name not in _OF_PROBABILITIES],
+        [metric for metric in metrics if metric.name not in _OF_PROBABILITIES],
     )
 
 

@@ -91,14 +91,14 @@ def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
     Leaves out samples without an answer; failures get VLMEvalKit's text for them.
     """
     rows: list[dict[str, Any]] = []
-    for sample, each in samples.items():
-        failed = each.text is None and each.finish_reason.startswith(FAILED)
-        if each.text is None and not failed:
+    for sample, value in samples.items():
+        failed = value.text is None and value.finish_reason.startswith(FAILED)
+        if value.text is None and not failed:
             continue
-        row = {INDEX: sample, PREDICTION: FAILURE if failed else each.text}
-        row |= {"thinking": each.thinking} if each.thinking else {}
-        if each.own and each.question != sample:  # the reader compares the questions
-            row |= {"question": each.question, **({"answer": each.right[0]} if each.right else {})}
+        row = {INDEX: sample, PREDICTION: FAILURE if failed else value.text}
+        row |= {"thinking": value.thinking} if value.thinking else {}
+        if value.own and value.question != sample:  # the reader compares the questions
+            row |= {"question": value.question, **({"answer": value.right[0]} if value.right else {})}
         rows.append(row)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(rows, indent=1).encode())  # ASCII can hold any recorded text
@@ -108,9 +108,9 @@ def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, A
     """Writes a table of the samples: right answers, the model's answers, and scores."""
     names = list(dict.fromkeys(name for each in samples.values() for name in each.scores))
     rows: list[list[Any]] = [["sample", "right", "said", "score", "correct", "error", *(f"score {n}" for n in names)]]
-    for sample, each in samples.items():
-        told = [sample, " | ".join(each.right), each.text, each.score, each.correct, each.error]
-        rows.append([*told, *(each.scores.get(name) for name in names)])
+    for sample, value in samples.items():
+        told = [sample, " | ".join(value.right), value.text, value.score, value.correct, value.error]
+        rows.append([*told, *(value.scores.get(name) for name in names)])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{safe_name(setting)}__{safe_name(model)}.csv"
     write_atomically(path, as_csv(rows).encode("utf-8", "replace"))
@@ -175,7 +175,7 @@ def write_samples(
                     " separately"
                 )
             done.samples += len(samples)
-            texts = {name: each for name, each in samples.items() if each.kind == "text"}
+            texts = {name: value for name, value in samples.items() if value.kind == "text"}
             if texts and not is_known(setting):
                 done.left_out[UNKNOWN] += len(texts)
             if folder is None:
@@ -186,8 +186,8 @@ def write_samples(
                     both = f"{record.model} and another model would both have {answers.name}"
                     raise StoreError(f"{both}; import them separately")
                 write_answers(answers, texts)
-                done.left_out[CUT] += sum(each.finish_reason == CUT_OFF for each in texts.values())
-                done.left_out[WITHIN] += sum(each.begun for each in texts.values())
+                done.left_out[CUT] += sum(text.finish_reason == CUT_OFF for text in texts.values())
+                done.left_out[WITHIN] += sum(text.begun for text in texts.values())
                 done.answers[str(answers)] = setting
                 done.files.append(str(answers))
             done.files.append(str(write_values(folder, record.model, setting, samples)))

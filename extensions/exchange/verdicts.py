@@ -118,14 +118,14 @@ def _evaluations(
 ) -> list[Evaluation]:
     """The reported evaluations, of one setting: a file of labels identifies samples only by their ids."""
     ids = {
-        each.evaluation_id
-        for each in store.results.find(models, eval_settings)
-        if each.scorer.startswith(tuple(scorers))
-        and each.origin not in ELSEWHERE
-        and (eval_settings or not is_part(each.eval_setting))
+        result.evaluation_id
+        for result in store.results.find(models, eval_settings)
+        if result.scorer.startswith(tuple(scorers))
+        and result.origin not in ELSEWHERE
+        and (eval_settings or not is_part(result.eval_setting))
     }
-    found = [store.evaluations.get(each) for each in sorted(ids)]
-    several = sorted({each.eval_setting for each in found})
+    found = [store.evaluations.get(one_id) for one_id in sorted(ids)]
+    several = sorted({evaluation.eval_setting for evaluation in found})
     if len(several) > 1:
         raise StoreError(f"a file has one setting; got {', '.join(several)}; select one with --on")
     return found

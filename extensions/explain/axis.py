@@ -105,12 +105,12 @@ def add_axis(axis: Axis) -> Axis:
 
 def axes() -> list[Axis]:
     """All axes that require no asking of a model, the cheapest first."""
-    return sorted((each for each in _all() if each.stage != Stage.ANSWERS), key=lambda each: each.stage)
+    return sorted((axis for axis in _all() if axis.stage != Stage.ANSWERS), key=lambda each: each.stage)
 
 
 def asked_axes() -> list[Axis]:
     """The axes that require asking a model its questions again."""
-    return [each for each in _all() if each.stage == Stage.ANSWERS]
+    return [axis for axis in _all() if axis.stage == Stage.ANSWERS]
 
 
 def _all() -> list[Axis]:

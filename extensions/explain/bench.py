@@ -84,7 +84,7 @@ class Bench:
 
     def sampled(self, arm: Arm) -> bool:
         """Whether the arm requires running images."""
-        stages = {each.stage for each in arm}
+        stages = {variant.stage for variant in arm}
         return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
 
     def pixels(self, arm: Arm) -> Pixels:
@@ -96,25 +96,25 @@ class Bench:
         if CALIBRATION in self.metrics:
             raise NotApplicableError(f"{CALIBRATION} is not estimated from some of the images")
         changed = self.own
-        for each in arm:
-            changed = each.change(changed) if each.stage == Stage.IMAGES else changed
+        for variant in arm:
+            changed = variant.change(changed) if variant.stage == Stage.IMAGES else changed
         return replace(changed, geometry=changed.geometry and changed.geometry.effective())
 
     def texts(self, arm: Arm) -> Texts | None:
         """The arm's texts; None for the stored ones."""
-        changes = [each for each in arm if each.stage == Stage.TEXTS]
+        changes = [variant for variant in arm if variant.stage == Stage.TEXTS]
         if not changes:
             return None
         changed = stored_texts(self.cell)
-        for each in changes:
-            changed = each.change(changed)
+        for variant in changes:
+            changed = variant.change(changed)
         return changed
 
     # Values -------------------------------------------------------------------------------------------------------
 
     def exact(self, arm: Arm) -> tuple[SampledValue, ...]:
         """The exact values of an arm that requires no images."""
-        return tuple(SampledValue(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
+        return tuple(SampledValue(values.value) for values in self._scored(arm, self._stored(self.texts(arm)), None))
 
     def idle(self, variant: Variant) -> bool:
         """Whether a variant that needs no images changes nothing."""
@@ -141,7 +141,7 @@ class Bench:
 
     def _counting(self, arm: Arm) -> Array | None:
         """Boolean array [n]; None for all."""
-        scoring = tuple(each for each in arm if each.stage == Stage.SCORES)
+        scoring = tuple(variant for variant in arm if variant.stage == Stage.SCORES)
         if not scoring:
             return None
         if scoring not in self._counts:
@@ -162,7 +162,7 @@ class Bench:
             return (UNKNOWN,) * len(self.metrics)
         chances = self.draw.probabilities(size)
         found = (estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
-        return tuple(replace(each, error=max(each.error, self._floor(arm))) for each in found)
+        return tuple(replace(value, error=max(value.error, self._floor(arm))) for value in found)
 
     def _floor(self, arm: Arm) -> float:
         """The minimal error: other processors round differently below float32, which flips some answers."""
@@ -199,7 +199,7 @@ class Bench:
             self._sides(arm, self._new_logits(raw, None, protocol), rows),
             strict=True,
         )
-        return tuple(from_another(*each, base_chances, chances) for each in sides)
+        return tuple(from_another(*side, base_chances, chances) for side in sides)
 
     def reach(self, arm: Arm, size: int) -> float:
         """An upper bound for the share of samples whose answers an arm flips, given about ``size`` of them."""
@@ -217,7 +217,7 @@ class Bench:
 
     def _stored_sides(self, arm: Arm, texts: Texts | None) -> list[Side]:
         """All samples as stored, under the variants of scoring and of texts."""
-        key = tuple(each for each in arm if each.stage == Stage.SCORES), texts
+        key = tuple(variant for variant in arm if variant.stage == Stage.SCORES), texts
         if key not in self._sides_of:
             self._sides_of[key] = self._sides(arm, self._stored(texts), None)
         return self._sides_of[key]
@@ -227,9 +227,9 @@ class Bench:
         rows = self.draw.rows(size)
         own = self._own(rows)
         total = own.copy()
-        for each in arm:
-            if each.stage == Stage.IMAGES:
-                total += self.images.outputs(self.pixels((each,)), rows) - own
+        for variant in arm:
+            if variant.stage == Stage.IMAGES:
+                total += self.images.outputs(self.pixels((variant,)), rows) - own
         return total
 
     def _own(self, rows: Array) -> Array:
@@ -254,7 +254,7 @@ class Bench:
             return self.cell.logits
         if texts not in self._logits:
             self._logits[texts] = self.heads.logits(self.cell.embeddings, texts)
-            while sum(each.size for each in self._logits.values()) > _HELD and len(self._logits) > 1:
+            while sum(logit.size for logit in self._logits.values()) > _HELD and len(self._logits) > 1:
                 self._logits.popitem(last=False)
         return self._logits[texts]
 
@@ -267,6 +267,6 @@ class Bench:
     def _tables(self, arm: Arm, logits: Array, rows: Array | None) -> Iterator[Table]:
         for metric in self.metrics:
             table: Table = self.cell.table(metric, logits, rows)
-            for each in arm:
-                table = each.change(table) if each.stage == Stage.SCORES else table
+            for variant in arm:
+                table = variant.change(table) if variant.stage == Stage.SCORES else table
             yield table

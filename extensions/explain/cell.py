@@ -140,7 +140,7 @@ class EvaluatedCell:
     @cached_property
     def turns(self) -> list[int]:
         """The number of turns of each sample's question."""
-        return [1 if each is None else 1 + len(each.get("turns", ())) for each in self.answers]
+        return [1 if answer is None else 1 + len(answer.get("turns", ())) for answer in self.answers]
 
     def viewed(self, logits: Array) -> Array:
         """Restricts and groups logits as defined by the setting."""
@@ -214,10 +214,10 @@ class EvaluatedCell:
         found = self.store.evaluations.find([self.evaluation.model], statuses=["complete"])
         model = self.identity.get("model")
         nodes = [
-            each.id
-            for each in found
-            if each.eval_setting.endswith(f".{IMAGE_EMBEDDINGS}")
-            and self.store.evaluations.identity(each).get("model") == model
+            item.id
+            for item in found
+            if item.eval_setting.endswith(f".{IMAGE_EMBEDDINGS}")
+            and self.store.evaluations.identity(item).get("model") == model
         ]
         try:
             values, _ = self.store.outputs.read_values(self.evaluation.dataset_id, nodes, IMAGE_EMBEDDINGS)
@@ -246,7 +246,7 @@ def reported(store: Store, model: str, setting: str) -> Evaluation:
     store.names.require("model", model)
     store.names.require("eval setting", setting)
     complete = store.evaluations.find([model], [setting], statuses=["complete"])
-    found = [each for each in current(complete) if each.origin != "imported"]
+    found = [evaluation for evaluation in current(complete) if evaluation.origin != "imported"]
     if not found:
         raise UnknownNameError(
             f"the store has no complete evaluation of {model} on {setting}; testbed run {model} --on {setting} adds it"

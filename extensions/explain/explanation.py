@@ -123,26 +123,26 @@ class Explanation:
     @property
     def giving(self) -> list[VariantResult]:
         """The single variants that give the value; without any, the combinations that do."""
-        return [each for each in self.rows if each.verdict == GIVES] or [
-            each for each in self.combinations if each.verdict == GIVES
+        return [row for row in self.rows if row.verdict == GIVES] or [
+            combination for combination in self.combinations if combination.verdict == GIVES
         ]
 
     @property
     def agrees(self) -> bool:
         """Whether the stored values are the published ones."""
-        return all(abs(each.stored - each.value) <= allowed(each) for each in self.targets)
+        return all(abs(target.stored - target.value) <= allowed(target) for target in self.targets)
 
     @property
     def explained(self) -> bool:
         """Whether something gives it that is unlikely by chance."""
-        single = [each for each in self.rows if each.verdict == GIVES]
+        single = [row for row in self.rows if row.verdict == GIVES]
         return bool(self.giving) and self.by_chance < (CHANCE_OF_SINGLE if single else CHANCE)
 
     def sentence(self) -> str:
         """The finding in words."""
         if self.agrees:
             return "The stored value is the published one; there is nothing to explain."
-        single = [each for each in self.rows if each.verdict == GIVES]
+        single = [row for row in self.rows if row.verdict == GIVES]
         if single and self.explained:
             return _listed(single, "gives", "give") + self._undecided(self.rows) + self._luck() + self._untried()
         doubt = self._undecided(self.rows)
@@ -172,20 +172,20 @@ class Explanation:
         return " Preprocessing was not tried: --thorough tries it." if ENOUGH in self.not_tried.values() else ""
 
     def _open(self) -> str:
-        undecided = sum(each.verdict == UNDECIDED for each in self.combinations)
+        undecided = sum(combination.verdict == UNDECIDED for combination in self.combinations)
         if not undecided or not self.enough:
             return ""
         return f" Combinations that are undecided: {undecided:,}; --samples {self.enough} would decide most."
 
     def _undecided(self, rows: Sequence[VariantResult]) -> str:
-        open_ones = [each for each in rows if each.verdict == UNDECIDED]
+        open_ones = [row for row in rows if row.verdict == UNDECIDED]
         if not open_ones:
             return ""
-        return f" Undecided: {', '.join(each.name for each in open_ones[:3])}; more --samples would decide."
+        return f" Undecided: {', '.join(result.name for result in open_ones[:3])}; more --samples would decide."
 
 
 def _listed(rows: Sequence[VariantResult], one: str, several: str) -> str:
-    names = [f"“{each.name}”" for each in rows[:4]]
+    names = [f"“{row.name}”" for row in rows[:4]]
     more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     if len(rows) == 1:
         return f"{names[0]} {one} the published value."
@@ -229,14 +229,14 @@ def verdict(estimates: Sequence[SampledValue], targets: Sequence[Target]) -> str
 def _within(level: float, estimates: Sequence[SampledValue], targets: Sequence[Target]) -> bool:
     errors = simultaneous(targets, level)
     return all(
-        abs(found.value - each.value) <= errors * found.error + allowed(each)
-        for found, each in zip(estimates, targets, strict=True)
+        abs(found.value - target.value) <= errors * found.error + allowed(target)
+        for found, target in zip(estimates, targets, strict=True)
     )
 
 
 def most_by_chance(count: int, targets: Sequence[Target]) -> float:
     """The expected number of exact values that match by chance if all lie in the published values' neighbourhood."""
-    return count * math.prod(min(1.0, _resolution(each) / _NEAR) for each in targets)
+    return count * math.prod(min(1.0, _resolution(target) / _NEAR) for target in targets)
 
 
 def _resolution(target: Target) -> float:
@@ -253,8 +253,8 @@ def expected_by_chance(rows: Sequence[VariantResult], targets: Sequence[Target],
         small_effects: Whether most values are close to the stored ones, so that values as near to the published ones as
             these count; else those within `_NEAR`, unless they are undecided and cannot give it.
     """
-    giving = [[each.error for each in row.estimates] for row in rows if row.verdict == GIVES]
-    settled = [each for each in rows if small_effects or each.verdict != UNDECIDED]
+    giving = [[estimate.error for estimate in row.estimates] for row in rows if row.verdict == GIVES]
+    settled = [result for result in rows if small_effects or result.verdict != UNDECIDED]
     return min(
         sum(_chance(row, targets, errors, small_effects) for row in settled)
         for errors in giving or [[0.0] * len(targets)]

@@ -132,7 +132,7 @@ class ImageRunner:
         return self._outputs.get(plain, {}).get(row)
 
     def _run_batch(self, protocols: Sequence[Pixels], rows: Sequence[int]) -> None:
-        waiting = {each: self.missing(each, rows) for each in protocols if each not in self.failed}
+        waiting = {pixels: self.missing(pixels, rows) for pixels in protocols if pixels not in self.failed}
         wanted = {(each.decoder, row) for each, missing in waiting.items() for row in missing}
         pictures = {key: self._picture(*key) for key in sorted(wanted)}
         self.read += len({row for _, row in pictures})
@@ -177,7 +177,7 @@ class ImageRunner:
         import torch
 
         plain = replace(protocol, mirrored=False)
-        lacking = {row: each for row, each in pictures.items() if self._unmirrored(protocol, row) is None}
+        lacking = {row: value for row, value in pictures.items() if self._unmirrored(protocol, row) is None}
         if lacking:
             self._outputs.setdefault(plain, {}).update(self._forward(plain, lacking))
         tensors = [self._tensor(plain, row, picture) for row, picture in pictures.items()]

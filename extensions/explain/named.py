@@ -42,19 +42,19 @@ def slug(text: str) -> str:
 def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | None:
     """The command that evaluates a cell under variants; None if only the search supports them."""
     options: list[str] = []
-    for each in variants:
-        part = f"{MARK}{slug(each.axis)}={slug(each.name)}"
-        if each.axis == "precision":
-            options += ["--dtype", each.name]
-        elif each.axis == "weights":
-            if own_path(each.name) is not None:
+    for variant in variants:
+        part = f"{MARK}{slug(variant.axis)}={slug(variant.name)}"
+        if variant.axis == "precision":
+            options += ["--dtype", variant.name]
+        elif variant.axis == "weights":
+            if own_path(variant.name) is not None:
                 return None  # its name does not include the options of the evaluation
-            model = each.name
-        elif _in_model(each):
+            model = variant.name
+        elif _in_model(variant):
             model += part
-        elif _in_setting(each):
-            setting = _with_part(setting, each, part)
-            if each.axis == PROMPT_FILE:
+        elif _in_setting(variant):
+            setting = _with_part(setting, variant, part)
+            if variant.axis == PROMPT_FILE:
                 options += ["--templates-file", str(active().templates)]
         else:
             return None
@@ -96,12 +96,12 @@ def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -
         if axis is None:
             raise DefinitionError(f"{name!r}: {axis_slug!r} is not an axis; use one of {', '.join(sorted(by_slug))}")
         try:
-            known = {slug(each.name): each for each in axis.of(cell)}
+            known = {slug(variant.name): variant for variant in axis.of(cell)}
         except NotApplicableError as error:
             raise DefinitionError(f"{name!r}: {error}") from error
         if wanted not in known:
             raise DefinitionError(f"{name!r}: unknown {axis.name} {wanted!r}; use one of {', '.join(sorted(known))}")
-        if any(each.axis == axis.name for each in found):
+        if any(variant.axis == axis.name for variant in found):
             raise DefinitionError(f"{name!r} has two variants of {axis.name}; give one")
         found.append(known[wanted])
     return in_order(found)
@@ -138,7 +138,7 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
         DefinitionError: If a part is not a variant for this model.
     """
     pixels = own = pixels_of(model)
-    for variant in _chosen(parts, [each for each in axes() if _in_model(each)], SimpleNamespace(model=model), name):
+    for variant in _chosen(parts, [axis for axis in axes() if _in_model(axis)], SimpleNamespace(model=model), name):
         pixels = variant.change(pixels)
     if pixels.entry and isinstance(model, Model):
         model = with_entry(model, name, pixels.entry)
@@ -148,7 +148,7 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
     if pixels.input != own.input:
         fields["normalization"] = _normalization(pixels)
     if pixels.activation:
-        loader = next(each for each in LOADERS if hasattr(model, each))
+        loader = next(text for text in LOADERS if hasattr(model, text))
         fields[loader] = partial(_with_activation, getattr(model, loader), pixels.activation, name)
         fields["architecture"] = {**(model.architecture or {}), "activation": pixels.activation}
     return model.under_name(name, **fields, published=())
@@ -186,7 +186,7 @@ def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> Ev
         if setting.scoring is not None:
             raise DefinitionError(f"{name!r}: the changes come before the @ and the judge")
         chosen = _chosen(parts, asked_axes(), SimpleNamespace(setting=setting), name)
-        return asking(setting, name, [each.change for each in chosen])
+        return asking(setting, name, [variant.change for variant in chosen])
     other = copy.copy(setting)
     other.name = name
     made = _OtherPrompts(setting, name, tuple(parts))
@@ -208,7 +208,7 @@ class _OtherPrompts:
         identity, dataset = {"forward": {"prompts": prompts}}, SimpleNamespace(class_names=classes)
         cell = SimpleNamespace(identity=identity, dataset=dataset, setting=self._setting)
         texts = texts_of(prompts)
-        given = [each for each in axes() if _in_setting(each)]
+        given = [axis for axis in axes() if _in_setting(axis)]
         for variant in _chosen(self._parts, given, cell, self._name):
             texts = variant.change(texts)
         assert texts.average == NORMALIZED

@@ -190,5 +190,5 @@ class OtherNormalization:
             images = images.flip(1)
         if pixels.mean is None or pixels.std is None:
             return images
-        mean, std = (images.new_tensor(each).view(3, 1, 1) for each in (pixels.mean, pixels.std))
+        mean, std = (images.new_tensor(channel).view(3, 1, 1) for channel in (pixels.mean, pixels.std))
         return (images - mean) / std

@@ -77,7 +77,7 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
             " with testbed published fetch or add"
         )
     if len(sources) > 1:
-        values = ", ".join(f"{each}: {_first(able, each)}" for each in sources)
+        values = ", ".join(f"{text}: {_first(able, text)}" for text in sources)
         raise StoreError(f"several sources have a value ({values}); choose one with --source")
     found: dict[str, Value] = {}
     for claim in able:

@@ -61,7 +61,7 @@ class Race:
             if arm is None or not size:
                 break
             self._draw([arm], size)
-            self.refresh(each for each in arms if each != arm and each in self.known)
+            self.refresh(other for other in arms if other != arm and other in self.known)
         self.decide(self.likely([arm for arm in arms if arm in self.known])[:1], budget)
 
     def decide(self, arms: Iterable[Arm], budget: int) -> None:
@@ -114,7 +114,7 @@ class Race:
             sizes.setdefault(self.bench.pixels(arm), set()).add(size)
         for arm in arms:
             pixels = self.bench.pixels(arm)
-            for size in sorted((each for each in sizes[pixels] if each > self.sizes[arm]), reverse=True):
+            for size in sorted((number for number in sizes[pixels] if number > self.sizes[arm]), reverse=True):
                 if not self._passes(arm, size):
                     self.look(arm, size)
                     break
@@ -128,12 +128,12 @@ class Race:
             outputs: See `Bench.estimated`.
         """
         found = [self.bench.estimated(arm, size, outputs)]
-        if all(each.stage == Stage.IMAGES for each in arm):
-            for half in ((each,) for each in arm if len(arm) > 1):
+        if all(variant.stage == Stage.IMAGES for variant in arm):
+            for half in ((variant,) for variant in arm if len(arm) > 1):
                 if self.sizes.get(half, 0) >= size:
                     base = half, self.sizes[half], self.known[half]
                     found.append(self.bench.from_another(arm, size, *base, outputs))
-        return min(found, key=lambda estimates: max(each.error for each in estimates))
+        return min(found, key=lambda estimates: max(estimate.error for estimate in estimates))
 
     def failed(self, arm: Arm) -> str:
         """The reason why it could not be run; empty if it could."""

@@ -204,7 +204,7 @@ def _jackknife(grid: Array, mass: Array, drawn: Array, shift: Array, inverse: Ar
     """The jackknife variance of a prediction, leaving out groups of the drawn samples."""
     group = np.arange(len(drawn)) % GROUPS
     parts = [
-        float(mass @ _shares(grid, *(each[group != number] for each in (drawn, shift, inverse))))
+        float(mass @ _shares(grid, *(array[group != number] for array in (drawn, shift, inverse))))
         for number in range(min(GROUPS, len(drawn)))
     ]
     return (len(parts) - 1) / len(parts) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
@@ -214,7 +214,7 @@ def _grid(margins: Array, weights: Array, most: int = GRID) -> tuple[Array, Arra
     """Bins the margins of many samples, with the sums of the weights and of their squares."""
     order = np.argsort(margins, kind="stable")
     edges = np.linspace(0, len(order), min(len(order), most) + 1).astype(np.int64)[:-1]
-    sums = [np.add.reduceat(each[order], edges) for each in (weights, weights**2)]
+    sums = [np.add.reduceat(array[order], edges) for array in (weights, weights**2)]
     sizes = np.diff(np.append(edges, len(order)))
     return np.add.reduceat(margins[order], edges) / sizes, sums[0], sums[1]
 

@@ -92,9 +92,9 @@ class Search:
         self.budget = samples
         self._limited = samples is not None
         self._usual = 0  # the default for single variants
-        gap = max((abs(each.stored - each.value) for each in targets), default=0.0)
-        self.bench = Bench(cell, [each.metric for each in targets], device, gap)
-        self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
+        gap = max((abs(target.stored - target.value) for target in targets), default=0.0)
+        self.bench = Bench(cell, [target.metric for target in targets], device, gap)
+        self.axes = [axis for axis in (axes() if given is None else given) if axis.stage in stages]
         self.say = say
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
@@ -104,7 +104,7 @@ class Search:
 
     def run(self) -> Explanation:
         """Tries the single variants, and their combinations if none of them gives the value."""
-        arms: list[Arm] = [(each,) for each in self._variants()]
+        arms: list[Arm] = [(variant,) for variant in self._variants()]
         self._exact = [self._row(arm, self.bench.exact(arm)) for arm in arms if not self.bench.sampled(arm)]
         sampled = [arm for arm in arms if self.bench.sampled(arm)]
         rows = list(self._exact)
@@ -127,27 +127,27 @@ class Search:
 
     def _given(self) -> bool:
         """Whether a single variant gives the values."""
-        return any(each.verdict == GIVES for each in self.found.rows)
+        return any(row.verdict == GIVES for row in self.found.rows)
 
     def _luck(self) -> float:
         """The expected number of single variants that match by chance, among those with or without images."""
-        sampled = [each for each in self.found.rows if each.estimates[0].samples]
-        tried = sampled if any(each.verdict == GIVES for each in sampled) else self._exact
+        sampled = [row for row in self.found.rows if row.estimates[0].samples]
+        tried = sampled if any(result.verdict == GIVES for result in sampled) else self._exact
         return expected_by_chance(tried, self.targets, small_effects=True)
 
     def _stored_gives_it(self) -> bool:
         """Whether variants without images, or pairs of them, give the values beyond chance."""
-        if any(each.verdict == GIVES for each in self._exact):
+        if any(result.verdict == GIVES for result in self._exact):
             return expected_by_chance(self._exact, self.targets, small_effects=True) < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of stored outputs gives it; trying pairs")
-        return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
+        return decisive and any(pair.verdict == GIVES for pair in self._exact_pairs)
 
     def _finish(self) -> None:
         """Runs more passes for undecided single variants, the nearest first, before pairs."""
-        arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
-        self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
+        arms = [row.variants for row in self.found.rows if row.verdict == UNDECIDED]
+        self.race.decide([arm for arm in arms if arm in self.race.known], self.budget or 0)
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
 
     def _run_images(self, arms: Sequence[Arm]) -> list[VariantResult]:
@@ -184,7 +184,7 @@ class Search:
             except NotApplicableError as error:
                 self.found.not_tried[axis.name] = str(error)
             else:
-                found += [each for each in variants if not self._idle(each)]
+                found += [variant for variant in variants if not self._idle(variant)]
         return found
 
     def _note_untried(self, arms: Sequence[Arm]) -> None:
@@ -221,21 +221,21 @@ class Search:
         if self._given():
             return
         self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
-        if not any(each.verdict == GIVES for each in self.tried):
+        if not any(result.verdict == GIVES for result in self.tried):
             self.tried += self._thirds()
-        self.found.combinations = self._sorted([each for each in self.tried if each.verdict != EXCLUDED])
+        self.found.combinations = self._sorted([result for result in self.tried if result.verdict != EXCLUDED])
         self.found.combinations_tried = len(self.tried)
         self.found.by_chance = expected_by_chance(self.tried, self.targets)
 
     def _refreshed(self, rows: Sequence[VariantResult]) -> list[VariantResult]:
         """Recomputes rows, since they or others with the same protocol were run on more images."""
-        known = [each.variants for each in rows if each.variants in self.race.known]
+        known = [row.variants for row in rows if row.variants in self.race.known]
         self.race.refresh(self.race.alive(known))
-        return [self._sampled_row(each.variants) if each.variants in self.race.known else each for each in rows]
+        return [self._sampled_row(row.variants) if row.variants in self.race.known else row for row in rows]
 
     def _doubted(self, row: VariantResult) -> VariantResult:
         """Rejects combinations if one of their variants may give the value alone."""
-        undecided = {each.variants[0] for each in self.found.rows if each.verdict == UNDECIDED}
+        undecided = {result.variants[0] for result in self.found.rows if result.verdict == UNDECIDED}
         doubt = row.verdict == GIVES and not undecided.isdisjoint(row.variants)
         return replace(row, verdict=UNDECIDED) if doubt else row
 
@@ -281,7 +281,7 @@ class Search:
         known = [arm for arm in self.race.known if len(arm) == 1]
         if not known:
             return []
-        exact = [each.variants for each in self._exact]
+        exact = [result.variants for result in self._exact]
         pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
         arms = [in_order(one + other) for one, other in pairs]
         for arm, (one, _) in zip(arms, pairs, strict=True):
@@ -289,7 +289,7 @@ class Search:
         arms += self._predicted(known)
         self.race.run([*known, *arms], self.budget or 0, until_sure=True)
         rows = [self._sampled_row(arm) for arm in arms if arm in self.race.known]
-        halves = {(each,): None for row in rows if row.verdict == GIVES for each in row.variants}
+        halves = {(variant,): None for row in rows if row.verdict == GIVES for variant in row.variants}
         doubted = [half for half in halves if half in self.race.known]
         self.race.refresh(doubted)
         self.race.decide(doubted, self.budget or 0)
@@ -308,7 +308,7 @@ class Search:
             self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
         scored = []
         for pair in images:
-            size = min(self.race.sizes[(each,)] for each in pair)
+            size = min(self.race.sizes[(variant,)] for variant in pair)
             try:
                 estimates = self.race.estimated(pair, size, self.bench.added(pair, size))
             except (KeyError, ValueError):  # outputs of another shape
@@ -395,5 +395,6 @@ def search_for(
 
 def _combinable(one: Arm, other: Arm) -> bool:
     return not (
-        {each.axis for each in one} & {each.axis for each in other} or any(each.alone for each in (*one, *other))
+        {variant.axis for variant in one} & {variant.axis for variant in other}
+        or any(variant.alone for variant in (*one, *other))
     )

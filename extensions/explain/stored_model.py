@@ -75,7 +75,7 @@ def _made(recorded: Any, like: Any) -> Any:
     if not isinstance(recorded, Mapping):
         return None
     fields = recorded.get("!spec")
-    kinds = {each.__name__: each for each in (StandardTransform, StandardNormalization)}
+    kinds = {entry.__name__: entry for entry in (StandardTransform, StandardNormalization)}
     kind = kinds.get(str(recorded.get("type")))
     if kind is not None and isinstance(fields, Mapping):
         return kind(**fields)

@@ -54,7 +54,7 @@ class Table:
 
     def take(self, kept: Array) -> Table:
         """Selects samples by a boolean or integer array."""
-        whole, scores = (None if each is None else each[kept] for each in (self.whole, self.scores))
+        whole, scores = (None if array is None else array[kept] for array in (self.whole, self.scores))
         logits, right, rows = self.logits[kept], self.right[kept], self.rows[kept]
         return replace(self, logits=logits, right=right, rows=rows, whole=whole, scores=scores)
 
@@ -89,9 +89,9 @@ def metric_of(name: str) -> tuple[int, bool] | None:
 
 def right_classes(targets: Sequence[Any]) -> Array:
     """Converts targets, each a class or a list of classes, to the format of `Table.right`."""
-    if all(type(each) is int for each in targets):
+    if all(type(target) is int for target in targets):
         return np.asarray(targets, dtype=np.int64).reshape(-1, 1)
-    lists = [each if isinstance(each, list) else [each] for each in targets]
+    lists = [target if isinstance(target, list) else [target] for target in targets]
     found = np.full((len(lists), max(1, *map(len, lists))), NONE, dtype=np.int64)
     for place, classes in enumerate(lists):
         found[place, : len(classes)] = classes

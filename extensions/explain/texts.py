@@ -58,9 +58,9 @@ class Texts:
     def prompts(self) -> list[list[str]]:
         """Returns the prompts of each class."""
         if self.by_class:
-            made = [list(each) for each in self.templates]
+            made = [list(template) for template in self.templates]
         else:
-            made = [[str(each).replace("{c}", name) for each in self.templates] for name in self.class_names]
+            made = [[str(template).replace("{c}", name) for template in self.templates] for name in self.class_names]
         for function in self.spelling:
             made = [[function(text) for text in of_class] for of_class in made]
         return made
@@ -139,11 +139,13 @@ class Heads:
     def _made(self, texts: Texts, network: Network | None) -> tuple[Array, int]:
         prompts = texts.prompts()
         self._embed([text for of_class in prompts for text in of_class], texts.length, network)
-        of_classes = [np.stack([self._embedded[text, texts.length, network] for text in each]) for each in prompts]
+        of_classes = [np.stack([self._embedded[text, texts.length, network] for text in prompt]) for prompt in prompts]
         if texts.average == MAXIMUM:
             most = max(map(len, of_classes))
-            return np.concatenate([_unit(each)[np.arange(most) % len(each)] for each in of_classes]).T, most
-        return np.stack([_class_embedding(each, texts.average) for each in of_classes], 1), 1
+            return np.concatenate(
+                [_unit(class_name)[np.arange(most) % len(class_name)] for class_name in of_classes]
+            ).T, most
+        return np.stack([_class_embedding(class_name, texts.average) for class_name in of_classes], 1), 1
 
     def _embed(self, texts: Sequence[str], length: int | None, network: Network | None) -> None:
         new = [text for text in dict.fromkeys(texts) if (text, length, network) not in self._embedded]
@@ -189,7 +191,7 @@ class Heads:
 def _token_keys(encoder: Any, texts: Sequence[str], language: str) -> list[bytes]:
     """A digest of the tokens of each text."""
     tokens = encoder.tokens(texts, language)
-    parts = [each.cpu().numpy() for each in (tokens.values() if isinstance(tokens, Mapping) else [tokens])]
+    parts = [token.cpu().numpy() for token in (tokens.values() if isinstance(tokens, Mapping) else [tokens])]
     return [hashlib.sha256(b"".join(part[row].tobytes() for part in parts)).digest() for row in range(len(texts))]
 
 

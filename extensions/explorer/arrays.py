@@ -155,7 +155,7 @@ def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multila
             part = slice(index * length, (index + 1) * length)
             found[number] = classes[part], shares[part]
     width = max(classes.shape[1] for classes, _ in found.values())
-    return [(_wide(found[each][0], width), _wide(found[each][1], width)) for each in range(len(shown))]
+    return [(_wide(found[place][0], width), _wide(found[place][1], width)) for place in range(len(shown))]
 
 
 def filters_of(samples: SettingSamples) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def filters_of(samples: SettingSamples) -> dict[str, Any]:
 def right_counts(samples: SettingSamples) -> tuple[Array, Array]:
     """Counts models that are right, and models with a score: integer arrays [n]."""
     right, counted = np.zeros(samples.size, dtype=np.int64), np.zeros(samples.size, dtype=np.int64)
-    for each in samples.shown:
-        if each.right is not None:
-            score = _score(samples, each, samples.places_in(each))
+    for shown_one in samples.shown:
+        if shown_one.right is not None:
+            score = _score(samples, shown_one, samples.places_in(shown_one))
             right += np.nan_to_num(score) >= RIGHT
             counted += ~np.isnan(score)
     return right, counted
@@ -207,4 +207,4 @@ def _coded(values: Sequence[str | None]) -> dict[str, Any] | None:
     if not 1 < len(names) <= _MOST_VALUES:
         return None
     code = {name: number for number, name in enumerate(names)}
-    return {"names": names, "codes": packed_counts(np.array([-1 if each is None else code[each] for each in values]))}
+    return {"names": names, "codes": packed_counts(np.array([-1 if text is None else code[text] for text in values]))}

@@ -45,16 +45,16 @@ class Cells:
     def paths(self) -> Iterator[str]:
         """The paths of all documents of cells; empty if there are too many evaluations for files."""
         every = [
-            each
-            for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
-            if self._shown(each)
+            evaluation
+            for evaluation in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
+            if self._shown(evaluation)
         ]
         if len(every) <= MOST_EXPORTED:
-            yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
+            yield from (f"cells/{number}" for number in sorted({evaluation.id // PER_DOCUMENT for evaluation in every}))
         if len(every) <= MOST_CONFUSIONS:
-            for each in every:
-                if not each.hidden and self._confusion(each.id) is not None:
-                    yield f"confusion/{each.id}"
+            for evaluation in every:
+                if not evaluation.hidden and self._confusion(evaluation.id) is not None:
+                    yield f"confusion/{evaluation.id}"
 
     def document(self, path: str) -> Any:
         """Returns one of these."""
@@ -67,8 +67,8 @@ class Cells:
                 raise KeyError(path)
             return confused
         first = number_in(text) * PER_DOCUMENT
-        several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
-        found = {str(each.id): self._cell(each) for each in several if each is not None}
+        several = (self._evaluation(index) for index in range(first, first + PER_DOCUMENT))
+        found = {str(evaluation.id): self._cell(evaluation) for evaluation in several if evaluation is not None}
         if not found:
             raise KeyError(path)
         return found
@@ -125,7 +125,7 @@ class Cells:
             "main": _main(metrics),
             "right": self._right(each.id),
             "unread": self._unread(each),
-            "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
+            "metrics": [_metric(metric) for metric in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
             "published": self._beside(each),
             "history": [
@@ -143,14 +143,18 @@ class Cells:
     def _unread(self, evaluation: Evaluation) -> dict[str, Any]:
         """The number of unreadable samples, and the first of them by name, with reasons."""
         count, first = unread_samples(self.store, evaluation, MOST_NAMED)
-        return {"count": count, "first": [[each.position, each.id, each.reason] for each in first]}
+        return {"count": count, "first": [[unread.position, unread.id, unread.reason] for unread in first]}
 
     def _beside(self, evaluation: Evaluation) -> list[list[str]]:
         """Published values of an evaluation's metrics over all samples: metric and words."""
         if not self._published.about(evaluation.model, evaluation.eval_setting):
             return []
         compared = self._published.compare(self.store.results.of([evaluation.id]))
-        return [[each.metric, in_words(each, about=False)] for each in compared if each.slice == OVERALL]
+        return [
+            [comparison.metric, in_words(comparison, about=False)]
+            for comparison in compared
+            if comparison.slice == OVERALL
+        ]
 
     @cached_property
     def _published(self) -> PublishedValues:
@@ -165,7 +169,7 @@ def _metric(metric: Metric) -> list[Any]:
 
 def _main(metrics: Sequence[Metric]) -> str | None:
     """The metric that is the setting's column."""
-    overall = (spec_of(each) for each in metrics if each.slice == OVERALL and each.name not in METRIC_SUFFIXES)
+    overall = (spec_of(metric) for metric in metrics if metric.slice == OVERALL and metric.name not in METRIC_SUFFIXES)
     found = main_metric(overall)
     return None if found is None else found.name
 

@@ -120,7 +120,9 @@ def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
 
 def retrieved_in(details: Sequence[Any]) -> set[int]:
     """The positions of the retrieved samples, in details of retrieval."""
-    found = (image for each in details if isinstance(each, dict) for row in each["images"] for image in row["found"])
+    found = (
+        image for detail in details if isinstance(detail, dict) for row in detail["images"] for image in row["found"]
+    )
     return {image["position"] for image in found if image["position"] is not None}
 
 
@@ -150,11 +152,11 @@ def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
         captions = info.target["captions"]
         rows = [
             {
-                "id": values.samples[each].id,
-                "answer": values.samples[each].target.get("answer"),
-                "cosines": [_rounded(images[each] @ embedded[caption]) for caption in captions],
+                "id": values.samples[number].id,
+                "answer": values.samples[number].target.get("answer"),
+                "cosines": [_rounded(images[number] @ embedded[caption]) for caption in captions],
             }
-            for each in (groups[info.group] if info.group is not None else [position])
+            for number in (groups[info.group] if info.group is not None else [position])
         ]
         return {"captions": captions, "images": rows}
 
@@ -172,7 +174,9 @@ def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> 
         caption, references = captions[position], values.samples[position].target
         if not caption:
             return []
-        embedded = _normalized(values.texts([before + caption, *(before + each.strip() for each in references)]))
+        embedded = _normalized(
+            values.texts([before + caption, *(before + reference.strip() for reference in references)])
+        )
         cosines = embedded[1:] @ embedded[0]
         pairs = zip(references, cosines, strict=True)
         return [{"reference": text, "cosine": _rounded(cosine)} for text, cosine in pairs]

@@ -39,11 +39,11 @@ class Disagreements:
         return {
             "sources": [
                 {
-                    "names": [each.first, each.second],
-                    "summary": each.summary(BY),
-                    "pairs": [_pair(pair) for pair in each.beyond(Decimal(repr(BY)))],
+                    "names": [disagreement.first, disagreement.second],
+                    "summary": disagreement.summary(BY),
+                    "pairs": [_pair(pair) for pair in disagreement.beyond(Decimal(repr(BY)))],
                 }
-                for each in found
+                for disagreement in found
             ],
             "measured": self._measured(),
         }
@@ -55,12 +55,12 @@ class Disagreements:
         compared = published.compare(self.store.results.find(slices=[OVERALL]))
         return [
             {
-                "model": each.model,
-                "setting": each.eval_setting,
-                "evaluation": each.evaluation_id,
-                "line": in_words(each, about=False),
+                "model": comparison.model,
+                "setting": comparison.eval_setting,
+                "evaluation": comparison.evaluation_id,
+                "line": in_words(comparison, about=False),
             }
-            for each in differing(compared)
+            for comparison in differing(compared)
         ]
 
 

@@ -68,7 +68,7 @@ def _chosen(samples: SettingSamples, limit: int) -> list[int]:
         return list(range(samples.size))
     spread = {index * samples.size // (limit - limit // 2) for index in range(limit - limit // 2)}
     right, counted = right_counts(samples)
-    hardest = (int(each) for each in np.argsort(right - counted, kind="stable") if int(each) not in spread)
+    hardest = (int(position) for position in np.argsort(right - counted, kind="stable") if int(position) not in spread)
     return sorted(spread | {each for _, each in zip(range(limit - len(spread)), hardest, strict=False)})
 
 

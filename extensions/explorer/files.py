@@ -11,7 +11,7 @@ ENDINGS = (".html", ".css", ".js")
 @cache
 def assets() -> tuple[str, ...]:
     """The names of the files."""
-    names = (each.name for each in files("testbed.extensions.explorer").joinpath("assets").iterdir())
+    names = (path.name for path in files("testbed.extensions.explorer").joinpath("assets").iterdir())
     return tuple(sorted(name for name in names if name.endswith(ENDINGS)))
 
 

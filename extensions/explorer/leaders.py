@@ -35,7 +35,7 @@ class Leaders:
     def paths(self) -> Iterator[str]:
         """The path of a document for each such column."""
         columns = self.overview.document("index")["columns"]
-        yield from (f"leaders/{number}" for number, each in enumerate(columns) if each["ranked"])
+        yield from (f"leaders/{number}" for number, column in enumerate(columns) if column["ranked"])
 
     def document(self, path: str) -> Any:
         """Returns one of these; without summary and models if scores or a direction are missing."""

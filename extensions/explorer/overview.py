@@ -122,7 +122,7 @@ class Overview:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {each.name: index for index, each in enumerate(self._models)}
+        return {model.name: index for index, model in enumerate(self._models)}
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ class Overview:
             if main is not None:
                 columns.append({"name": name, "setting": name, "metric": main})
             columns += [{"name": f"{name}_{metric}", "setting": name, "metric": metric} for metric in frames]
-        names = {each["name"] for each in columns if each["metric"] in ("top1", *METRIC_SUFFIXES)}
+        names = {column["name"] for column in columns if column["metric"] in ("top1", *METRIC_SUFFIXES)}
         every = pd.DataFrame(0.0, index=["m"], columns=sorted(names))
         made = [name for name in with_averages(filled(every)) if name not in names]
         columns += [{"name": name, "setting": None, "metric": "top1"} for name in made]
@@ -145,10 +145,10 @@ class Overview:
     @cached_property
     def _index(self) -> dict[str, Any]:
         models = self._models
-        names = [each.name for each in models]
-        found = model_marks({each.name: each.model_type for each in models})
+        names = [model.name for model in models]
+        found = model_marks({model.name: model.model_type for model in models})
         marks = [found[name] for name in names]
-        kinds = {each.kind: each.symbol for each in sorted(marks, key=lambda each: type_order(each.kind))}
+        kinds = {mark.kind: mark.symbol for mark in sorted(marks, key=lambda each: type_order(each.kind))}
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -165,17 +165,17 @@ class Overview:
             "kinds": [{"name": kind, "symbol": symbol} for kind, symbol in kinds.items()],
             "colours": [*COLOURS, GREY],
             "symbols": list(SYMBOLS),
-            "groups": {each.colour: each.group for each in marks},
+            "groups": {mark.colour: mark.group for mark in marks},
             "models": {
                 "name": names,
-                "type": [each.model_type or "not stated" for each in models],
+                "type": [model.model_type or "not stated" for model in models],
                 "family": [family_of(name) for name in names],
                 "pretraining": [pretraining_of(name) for name in names],
-                "parameters": [each.parameters for each in models],
-                "since": [each.since.date().isoformat() for each in models],
-                "kind": [list(kinds).index(each.kind) for each in marks],
-                "colour": [[*COLOURS, GREY].index(each.colour) for each in marks],
-                "symbol": [SYMBOLS.index(each.symbol) for each in marks],
+                "parameters": [model.parameters for model in models],
+                "since": [model.since.date().isoformat() for model in models],
+                "kind": [list(kinds).index(mark.kind) for mark in marks],
+                "colour": [[*COLOURS, GREY].index(mark.colour) for mark in marks],
+                "symbol": [SYMBOLS.index(mark.symbol) for mark in marks],
             },
             "settings": [
                 {
@@ -188,17 +188,17 @@ class Overview:
             ],
             "columns": [
                 {
-                    "name": each["name"],
-                    "setting": None if each["setting"] is None else self._numbers[each["setting"]],
-                    "metric": each["metric"],
-                    "group": column_group(each["name"]),
-                    "task": self._board(each["setting"], each["metric"]),
-                    **self._filled.about(each["setting"], each["metric"]),
-                    "ranked": self._ranked(each["setting"], each["metric"]),
-                    "n": None if each["setting"] is None else self._size(each["setting"]),
-                    **self._about(each["setting"], each["metric"]),
+                    "name": column["name"],
+                    "setting": None if column["setting"] is None else self._numbers[column["setting"]],
+                    "metric": column["metric"],
+                    "group": column_group(column["name"]),
+                    "task": self._board(column["setting"], column["metric"]),
+                    **self._filled.about(column["setting"], column["metric"]),
+                    "ranked": self._ranked(column["setting"], column["metric"]),
+                    "n": None if column["setting"] is None else self._size(column["setting"]),
+                    **self._about(column["setting"], column["metric"]),
                 }
-                for each in self._columns
+                for column in self._columns
             ],
         }
 
@@ -267,7 +267,7 @@ class Overview:
 
     @cached_property
     def _made(self) -> set[str]:
-        return {each["name"] for each in self._columns if each["setting"] is None}
+        return {column["name"] for column in self._columns if column["setting"] is None}
 
     @cached_property
     def _grid(self) -> pd.DataFrame:
@@ -347,13 +347,13 @@ class Overview:
     def _cited(self) -> list[dict[str, Any]]:
         """The sources of published values, with their files, for a bibliography."""
         found: dict[tuple[str, str, str], list[ClaimSource]] = {}
-        for each in self.store.claims.sources():
-            found.setdefault((each.name, each.repository, each.revision), []).append(each)
+        for source in self.store.claims.sources():
+            found.setdefault((source.name, source.repository, source.revision), []).append(source)
         return [
             {
                 **{"name": name, "repository": repository, "revision": revision},
-                "date": max(each.date for each in files),
-                "files": [each.path for each in files],
+                "date": max(file.date for file in files),
+                "files": [file.path for file in files],
             }
             for (name, repository, revision), files in found.items()
         ]
@@ -364,20 +364,20 @@ class Overview:
 
     def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
         """Published values beside measured ones, by the model's position: whether one differs, and lines."""
-        claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
+        claimed = [] if setting is None else [text for text in models if self._published.about(text, setting)]
         if setting is None or not claimed:
             return {}
         found: dict[str, dict[str, Any]] = {}
-        for each in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
-            told = found.setdefault(str(self._places[each.model]), {"differs": False, "lines": []})
-            told["differs"] |= each.verdict == DIFFERS
-            told["lines"].append(in_words(each, about=False))
+        for comparison in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
+            told = found.setdefault(str(self._places[comparison.model]), {"differs": False, "lines": []})
+            told["differs"] |= comparison.verdict == DIFFERS
+            told["lines"].append(in_words(comparison, about=False))
         return found
 
 
 def _same(values: list[Any]) -> Any:
     """A list, or its only distinct value."""
-    return values[0] if values and all(each == values[0] for each in values) else values
+    return values[0] if values and all(value == values[0] for value in values) else values
 
 
 def _number(value: Any) -> float | None:

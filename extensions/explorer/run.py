@@ -28,7 +28,7 @@ class Thumbnails(RunPart):
 
         if report.interrupted:
             return
-        settings = [each.setting for each in report.finished]
+        settings = [outcome.setting for outcome in report.finished]
         with Store.open(options.db_url, "write", options.payload_url) as writable:
             stored = store_thumbnails(writable, catalog, settings, lambda note: click.echo(note, err=True))
         skipped = f"; {count(stored.skipped, 'picture')} could not be read" if stored.skipped else ""

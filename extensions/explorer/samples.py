@@ -75,12 +75,12 @@ class SamplesPart:
             yield f"samples/{number}"
             yield f"samples/{number}/filters"
             yield from (f"samples/{number}/ids/{block}" for block in range(-(-samples.size // BLOCK)))
-            yield from (f"packed/{each.id}" for each in samples.shown)
+            yield from (f"packed/{shown_one.id}" for shown_one in samples.shown)
             chunks = range(-(-len(self.positions(name, samples)) // size_of_chunk(samples)))
             yield from (f"samples/{number}/chunk/{chunk}" for chunk in chunks)
-            for each in samples.shown:
-                if self.details.kind(samples, each):
-                    yield from (f"details/{each.id}/{chunk}" for chunk in chunks)
+            for shown_one in samples.shown:
+                if self.details.kind(samples, shown_one):
+                    yield from (f"details/{shown_one.id}/{chunk}" for chunk in chunks)
 
     def document(self, path: str) -> Any:
         """Returns a document.
@@ -141,9 +141,9 @@ class SamplesPart:
         samples = self._samples(evaluation.eval_setting)
         if samples is None or evaluation.dataset_id is None or evaluation.status != "complete":
             raise KeyError(number)
-        for each in samples.shown:
-            if each.id == number:
-                return samples, each
+        for shown_one in samples.shown:
+            if shown_one.id == number:
+                return samples, shown_one
         return samples, SettingSamples.among(self.store, samples.name, [evaluation]).shown[0]
 
     def arrays(self, samples: SettingSamples, shown: Shown) -> EvaluationArrays:
@@ -181,8 +181,12 @@ class SamplesPart:
             "clean": self._number.get(self._clean(samples.name, parent) or "", None),
             "perturbed": self.perturbs(samples.name),
             "evaluations": [
-                {"id": each.id, "model": each.evaluation.model, "details": self.details.kind(samples, each)}
-                for each in samples.shown
+                {
+                    "id": shown_one.id,
+                    "model": shown_one.evaluation.model,
+                    "details": self.details.kind(samples, shown_one),
+                }
+                for shown_one in samples.shown
             ],
         }
 
@@ -236,7 +240,7 @@ class SamplesPart:
         if not positions:
             raise KeyError(chunk)
         infos = self.store.datasets.samples(samples.dataset, positions)
-        own = {each.id: samples.positions_in(each, positions) for each in samples.shown}
+        own = {shown_one.id: samples.positions_in(shown_one, positions) for shown_one in samples.shown}
         found: dict[str, Any] = {
             "samples": [_sample(position, infos[position]) for position in positions],
             "scores": self._scores(samples, own),
@@ -252,9 +256,9 @@ class SamplesPart:
     def _top(self, samples: SettingSamples, positions: Sequence[int]) -> dict[str, Any]:
         """The classes with the largest logits, of each model and each sample."""
         multilabel = self._multilabel(samples)
-        kept = [self._arrays.get(each.id) for each in samples.shown]
-        if all(each is not None and each.has_top(positions) for each in kept):
-            tops = [each.top_of(positions) for each in kept if each is not None]
+        kept = [self._arrays.get(shown_one.id) for shown_one in samples.shown]
+        if all(arrays is not None and arrays.has_top(positions) for arrays in kept):
+            tops = [arrays.top_of(positions) for arrays in kept if arrays is not None]
         else:
             tops = top_of_all(samples.shown, samples.outputs(positions), multilabel)
         classes, shares = (np.stack(column) for column in zip(*tops, strict=True))
@@ -274,7 +278,7 @@ class SamplesPart:
         lacking: list[float | None] = [None] * length
         return {
             name: packed_scores(
-                np.array([found[each.id].get(name, lacking) for each in samples.shown], dtype=np.float64)
+                np.array([found[shown_one.id].get(name, lacking) for shown_one in samples.shown], dtype=np.float64)
             )
             for name in every
         }
@@ -283,12 +287,12 @@ class SamplesPart:
         self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]], ids: Sequence[str]
     ) -> dict[str, dict[str, str]]:
         """Position of the evaluation → position of the sample → why it could not be read, without the data folder."""
-        errors = self.store.samples.error_rows(each.root for each in samples.shown)
+        errors = self.store.samples.error_rows(shown_one.root for shown_one in samples.shown)
         found: dict[str, dict[str, str]] = {}
-        for number, each in enumerate(samples.shown):
-            if each.root in errors:
-                of = errors[each.root] if each.root == each.id else self.store.outputs.errors(each.id)
-                there = [(place, at) for place, at in enumerate(own[each.id]) if at is not None and at in of]
+        for number, shown in enumerate(samples.shown):
+            if shown.root in errors:
+                of = errors[shown.root] if shown.root == shown.id else self.store.outputs.errors(shown.id)
+                there = [(place, at) for place, at in enumerate(own[shown.id]) if at is not None and at in of]
                 if there:
                     found[str(number)] = {str(place): without_folder(of[at], ids[place]) for place, at in there}
         return found
@@ -307,10 +311,10 @@ class SamplesPart:
         """The samples that models retrieved for the shown ones."""
         found: set[int] = set()
         chunks = range(-(-len(self.positions(samples.name, samples)) // size_of_chunk(samples)))
-        for each in samples.shown:
-            if self.details.kind(samples, each) == "retrieval":
+        for shown_one in samples.shown:
+            if self.details.kind(samples, shown_one) == "retrieval":
                 for chunk in chunks:
-                    found |= retrieved_in(self._details(each.id, chunk))
+                    found |= retrieved_in(self._details(shown_one.id, chunk))
         return found
 
 

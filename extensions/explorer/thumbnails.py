@@ -70,8 +70,8 @@ def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterato
     """The pictures of a setting without thumbnails: key → sample, for unperturbed and perturbed pictures."""
     infos = store.datasets.get(samples.dataset).samples
     perturbation = catalog.get_eval_setting(samples.name).perturbation
-    whole = {key_of(samples, each, False): each for each in infos}
-    changed = {key_of(samples, each, True): each for each in infos} if perturbation else {}
+    whole = {key_of(samples, info, False): info for info in infos}
+    changed = {key_of(samples, info, True): info for info in infos} if perturbation else {}
     if perturbation.attacks or perturbation.needs_targets:
         changed = {}
     for which, every in ((CLEAN if perturbation else OWN, whole), (OWN, changed)):

@@ -52,9 +52,9 @@ class Training:
         if len(numbers) == 2:
             return _run(curves(self.store, [run], self.settings, item_at(metrics, numbers[1])))
         failed = [
-            [each.checkpoint.label, each.eval_setting, each.reason]
-            for each in failures(self.store, [run])
-            if each.eval_setting in self.settings
+            [failure.checkpoint.label, failure.eval_setting, failure.reason]
+            for failure in failures(self.store, [run])
+            if failure.eval_setting in self.settings
         ]
         return {**_run(self._curves(run)), "metrics": metrics, "failed": failed}
 
@@ -64,15 +64,15 @@ class Training:
 
     def _metrics(self, run: str) -> list[str]:
         """The metrics of a run's checkpoints."""
-        models = {each.model for each in self.store.checkpoints.of_runs([run])}
+        models = {evaluation.model for evaluation in self.store.checkpoints.of_runs([run])}
         return sorted(
             {name for (name,) in self.store.results.rows(("metric",), models, self.settings, slices=[OVERALL])}
         )
 
     def _curves(self, run: str) -> list[Curve]:
-        found = {each.eval_setting: each for each in curves(self.store, [run], self.settings)}
+        found = {curve.eval_setting: curve for curve in curves(self.store, [run], self.settings)}
         if self.metric is not None:
-            found |= {each.eval_setting: each for each in curves(self.store, [run], self.settings, self.metric)}
+            found |= {curve.eval_setting: curve for curve in curves(self.store, [run], self.settings, self.metric)}
         return list(found.values())
 
 
@@ -81,20 +81,21 @@ def labels(runs: Sequence[str]) -> list[str]:
     try:
         shared = os.path.commonpath(runs)
         above = os.path.dirname(os.path.dirname(shared) if shared in runs else shared)
-        return [os.path.relpath(each, above) for each in runs]
+        return [os.path.relpath(run, above) for run in runs]
     except ValueError:  # names that are not absolute paths
         return list(runs)
 
 
 def _run(found: Sequence[Curve]) -> dict[str, Any]:
     """Curves in the unit of most checkpoints; counts checkpoints with another unit, recorded by another watch."""
-    units = Counter({each.evaluation: each.checkpoint.unit for curve in found for each in curve.points}.values())
+    units = Counter({point.evaluation: point.checkpoint.unit for curve in found for point in curve.points}.values())
     unit = max(units, key=lambda each: (units[each], each)) if units else ""
     kept = [
-        replace(curve, points=tuple(each for each in curve.points if each.checkpoint.unit == unit)) for curve in found
+        replace(curve, points=tuple(point for point in curve.points if point.checkpoint.unit == unit))
+        for curve in found
     ]
     kept = [curve for curve in kept if curve.points]
-    places = sorted({(each.checkpoint.step, each.model) for curve in kept for each in curve.points})
+    places = sorted({(point.checkpoint.step, point.model) for curve in kept for point in curve.points})
     at = {each: place for place, each in enumerate(places)}
     return {
         "unit": unit,
@@ -114,10 +115,10 @@ def _curve(curve: Curve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
         "unit": spec.unit,
         "better": spec.better,
         "best": None if best is None else curve.points.index(best),
-        "at": [at[each.checkpoint.step, each.model] for each in curve.points],
-        **{name: [_number(each, name) for each in curve.points] for name in ("value", "low", "high")},
-        "n": [each.n for each in curve.points],
-        "evaluations": [each.evaluation for each in curve.points],
+        "at": [at[point.checkpoint.step, point.model] for point in curve.points],
+        **{name: [_number(point, name) for point in curve.points] for name in ("value", "low", "high")},
+        "n": [point.n for point in curve.points],
+        "evaluations": [point.evaluation for point in curve.points],
     }
 
 

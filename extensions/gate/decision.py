@@ -163,7 +163,7 @@ def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[RuleVerdict]:
     """Adds the verdicts to the rows of a tier."""
     family = sum(compared is not None for _, compared in cases)
     changes = [None if compared is None else compared(alpha=alpha, family=family) for _, compared in cases]
-    adjusted = iter(holm([each.p_loses for each in changes if each is not None]))
+    adjusted = iter(holm([entry.p_loses for entry in changes if entry is not None]))
     for (row, _), found in zip(cases, changes, strict=True):
         if found is None:
             yield row

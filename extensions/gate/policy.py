@@ -71,7 +71,7 @@ def read_policy(path: Path) -> Policy:
         raise DataError(f"{path}: expected rules, a list of settings with margins; {_EXAMPLE}")
     usual = file.get("margin")
     return Policy(
-        rules=tuple(_rule(each, usual, f"{path}, rule {number}") for number, each in enumerate(rules, start=1)),
+        rules=tuple(_rule(rule, usual, f"{path}, rule {number}") for number, rule in enumerate(rules, start=1)),
         alpha=_number(file.get("alpha", ALPHA), f"{path}: alpha", above=0, below=0.5),
         parameters=None if file.get("parameters") is None else _number(file["parameters"], f"{path}: parameters", 0),
     )

@@ -21,7 +21,7 @@ def matches(document: Document) -> bool:
 
 def read(document: Document, reading: Reading) -> None:
     """Yields the columns as settings."""
-    places = {each: split_column(each) for each in document.header[1:]}
+    places = {text: split_column(text) for text in document.header[1:]}
     unknown = [each for each, (name, _) in places.items() if not eval_setting(name)[1] and not reading.takes(name)]
     if unknown:
         more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""

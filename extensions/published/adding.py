@@ -43,7 +43,7 @@ class FileClaims:
     @property
     def unmapped(self) -> Counter[str]:
         """Reason → number of claims without a model or setting of testbed."""
-        return Counter(each.why for each in self.claims if each.why is not None)
+        return Counter(claim.why for claim in self.claims if claim.why is not None)
 
 
 def add_known(store: Store, file: SourceFile, path: Path) -> FileClaims:
@@ -93,7 +93,9 @@ def add(
         rows += reading.rows
         read.append((_File(document.path, document.name, document.sha256, form.NAME), reading.claims))
     first, several = read[0][0], len(read) > 1
-    claims = [replace(each, row=f"{file.name}, {each.row}") if several else each for file, of in read for each in of]
+    claims = [
+        replace(claim, row=f"{file.name}, {claim.row}") if several else claim for file, of in read for claim in of
+    ]
     source = ClaimSource(
         name,
         first.path if about else name if several else first.name,
@@ -124,15 +126,15 @@ def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator
     """
     known: tuple[str, Form | Map] | None = None
     unknown: Document | None = None
-    for each in documents:
-        form = columns or _form(each)
+    for document in documents:
+        form = columns or _form(document)
         if form is None:
-            unknown = unknown or each
+            unknown = unknown or document
         elif known is None:
-            known = each.path, columns or form_of(each)
+            known = document.path, columns or form_of(document)
         elif form is not known[1]:
-            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them separately")
-        yield each, form
+            raise StoreError(f"{known[0]} is {known[1].NAME}, and {document.path} {form.NAME}; add them separately")
+        yield document, form
     if known is None and unknown is not None:
         form_of(unknown)
 
@@ -153,7 +155,7 @@ def read_folder(folder: Path) -> Iterator[Document]:
     patterns = ["*.json", "*/*.json", "*/per_model/*.json", "results/*/*/*.json"]
     patterns += [f"*/*/*/{RECORD}", f"data/*/*/*/{RECORD}"]
     patterns += ["*/*/*.json"] if folder.absolute().name == "results" else []
-    paths = sorted({each for one in patterns for each in folder.glob(one)})
+    paths = sorted({path for one in patterns for path in folder.glob(one)})
     if not paths:
         raise StoreError(f"the folder {folder} has no JSON files; CLIP benchmark writes one for each result")
     return map(read_document, paths)
@@ -171,7 +173,7 @@ def form_of(document: Document) -> Form:
         raise StoreError(
             f"{document.path} has an unknown format: it begins with"
             f" {', '.join(given[:6]) or 'nothing'};"
-            f" the formats are {', '.join(each.NAME for each in forms())};"
+            f" the formats are {', '.join(form.NAME for form in forms())};"
             " --map model=COLUMN setting=COLUMN|NAME value=COLUMN reads any other table"
         )
     twice = repeated(document.header)
@@ -181,4 +183,4 @@ def form_of(document: Document) -> Form:
 
 
 def _form(document: Document) -> Form | None:
-    return next((each for each in forms() if each.matches(document)), None)
+    return next((form for form in forms() if form.matches(document)), None)

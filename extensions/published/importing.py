@@ -34,7 +34,7 @@ def import_results(
     documents = read_folder(path) if path.is_dir() else [read_document(path)]
     added = add(store, documents, path.stem, own_names=True, settings=settings)
     report = ImportReport(added.source.form, len(added.claims), new=added.new)
-    report.cells = len({(each.model, each.eval_setting) for each in added.claims})
+    report.cells = len({(claim.model, claim.eval_setting) for claim in added.claims})
     left_out = added.source.left_out.items()
     report.notes = [f"{column}: {number:,} of its values are left out" for column, number in left_out]
     store.names.set_types(types)

@@ -51,7 +51,7 @@ class Map:
             if self.words[key] not in document.header:
                 columns = ", ".join(document.header[:10])
                 raise StoreError(f"{document.path} has no column {self.words[key]!r}; its columns are {columns}")
-        others = [each for each in document.header if each not in self.words.values()]
+        others = [text for text in document.header if text not in self.words.values()]
         for row, fields in document.lines():
             told = {key: fields.get(word, word) for key, word in self.words.items()}
             spec, whole = _spec(told.get("metric", "top1"), told.get("unit", IN_FRACTIONS))
@@ -82,8 +82,8 @@ def read_map(words: Sequence[str]) -> Map | None:
                 " metric=COLUMN|NAME unit=percent|fraction|NAME n=COLUMN|NUMBER, each once"
             )
         found[key] = value
-    if missing := [each for each in NEEDED if each not in found]:
-        raise StoreError(f"--map also requires {', '.join(f'{each}=…' for each in missing)}")
+    if missing := [name for name in NEEDED if name not in found]:
+        raise StoreError(f"--map also requires {', '.join(f'{name}=…' for name in missing)}")
     return Map(found)
 
 

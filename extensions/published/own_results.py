@@ -113,7 +113,10 @@ def _spec(fields: Mapping[str, str], where: str) -> MetricSpec:
     if len(unit) > 32:
         raise StoreError(f"{where}: the unit {unit!r:.40} has more than 32 characters")
     try:
-        name, direction = _name(fields, "metric", where), next((each for each in DIRECTIONS if each == better), None)
+        name, direction = (
+            _name(fields, "metric", where),
+            next((literal for literal in DIRECTIONS if literal == better), None),
+        )
         return MetricSpec(name, unit, direction, *bounds, int(headline), _TRUTH[zero_one])
     except DefinitionError as error:
         raise StoreError(f"{where}: {error}") from None

@@ -93,20 +93,20 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
 def _metrics(cell: Cell, done: Publication) -> list[Metric]:
     """The metrics that can be published, in the order of their names, those of all samples first."""
     found = []
-    for each in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
-        if each.value is None or not math.isfinite(each.value):
+    for metric in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
+        if metric.value is None or not math.isfinite(metric.value):
             done.left_out[UNDEFINED] += 1
-        elif each.unit == FRACTION and not 0 <= each.value <= 1:
+        elif metric.unit == FRACTION and not 0 <= metric.value <= 1:
             done.left_out[OUTSIDE] += 1
         else:
-            found.append(each)
+            found.append(metric)
     return found
 
 
 def _row(cell: Cell, metric: Metric) -> list[Any]:
     error = metric.stderr if metric.stderr is not None and math.isfinite(metric.stderr) else None
     numbers = (metric.value, error, metric.lowest, metric.highest)
-    value, stderr, lowest, highest = (None if each is None else repr(float(each)) for each in numbers)
+    value, stderr, lowest, highest = (None if number is None else repr(float(number)) for number in numbers)
     named = [cell.model, cell.eval_setting, cell.evaluation.fingerprint, metric.name, metric.slice]
     declared = [metric.better, lowest, highest, metric.headline, str(metric.zero_one).lower()]
     return [*named, value, stderr, metric.n, metric.unit, *declared, metric.scorer]
@@ -132,7 +132,7 @@ def _about(cell: Cell, side: int | None) -> dict[str, Any]:
         "scoring": json.dumps(view, sort_keys=True) if view and set(view) != {"scorer"} else None,
         "measured at": done.astimezone(UTC).isoformat() if done else None,
         "testbed": cell.environment.get("testbed"),
-        "libraries": ", ".join(" ".join(each) for each in (cell.environment.get("libraries") or {}).items()),
+        "libraries": ", ".join(" ".join(library) for library in (cell.environment.get("libraries") or {}).items()),
     }
     protocol = {name: redacted(str(value)) for name, value in told.items() if value not in (None, "")}
     names = {"model": cell.model, "eval_setting": cell.eval_setting, "cell": evaluation.fingerprint}
@@ -187,12 +187,12 @@ def _line(cell: Cell) -> str | None:
     assert metric.value is not None
     error = "" if metric.stderr is None else f" ± {metric.stderr * scale:.{digits}f}"
     value = f"{metric.value * scale:.{digits}f}{error}{' %' if scale == 100 else ''}"
-    names = [_escaped(each) for each in (cell.model, cell.eval_setting, metric.name)]
+    names = [_escaped(text) for text in (cell.model, cell.eval_setting, metric.name)]
     n = "" if metric.n is None else f"{metric.n:,}"
     return f"| {' | '.join(names)} | {value} | {n} |\n"
 
 
 def _escaped(text: str) -> str:
     """Escapes markup in a cell of a Markdown table."""
-    safe = "".join(f"\\{each}" if each in r"\`*_{}[]<>|#!~" else each for each in text)
+    safe = "".join(f"\\{entry}" if entry in r"\`*_{}[]<>|#!~" else entry for entry in text)
     return " ".join(safe.split())

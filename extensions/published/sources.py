@@ -72,7 +72,7 @@ def known_files() -> tuple[SourceFile, ...]:
 
 def usual_place(name: str) -> int:
     """The sort key of a source by default preference: in the manifest's order, then all others."""
-    known = list(dict.fromkeys(each.source for each in known_files()))
+    known = list(dict.fromkeys(file.source for file in known_files()))
     return known.index(name) if name in known else len(known)
 
 
@@ -82,10 +82,10 @@ def files_of(names: Sequence[str]) -> list[SourceFile]:
     Raises:
         DataError: If a source is unknown.
     """
-    known = list(dict.fromkeys(each.source for each in known_files()))
+    known = list(dict.fromkeys(file.source for file in known_files()))
     if unknown := [name for name in names if name not in known]:
         raise DataError(f"unknown source {unknown[0]!r}; the sources are {', '.join(known)}")
-    return [each for each in known_files() if not names or each.source in names]
+    return [file for file in known_files() if not names or file.source in names]
 
 
 def in_folder(folder: Path, wanted: Sequence[SourceFile]) -> tuple[dict[SourceFile, Path], list[SourceFile]]:
@@ -98,21 +98,21 @@ def in_folder(folder: Path, wanted: Sequence[SourceFile]) -> tuple[dict[SourceFi
         DataError: If a file has another content, or none are found.
     """
     found: dict[SourceFile, Path] = {}
-    for each in wanted:
-        places = [folder / each.file, *([] if each.collected else [folder / each.path])]
+    for wanted_item in wanted:
+        places = [folder / wanted_item.file, *([] if wanted_item.collected else [folder / wanted_item.path])]
         path = next((place for place in places if place.is_file()), None)
         if path is not None:
-            _check(path, each)
-        elif each.collected:
-            path = _collect(folder, each)
+            _check(path, wanted_item)
+        elif wanted_item.collected:
+            path = _collect(folder, wanted_item)
         if path is not None:
-            found[each] = path
+            found[wanted_item] = path
     if not found:
         raise DataError(
-            f"{folder} holds no file of {', '.join(dict.fromkeys(each.source for each in wanted))}: neither"
-            f" {wanted[0].file} nor {wanted[0].path}, as in a clone of {wanted[0].repository}, for example"
+            f"{folder} holds no file of {', '.join(dict.fromkeys(wanted_item.source for wanted_item in wanted))}:"
+            f" neither {wanted[0].file} nor {wanted[0].path}, as in a clone of {wanted[0].repository}, for example"
         )
-    return found, [each for each in wanted if each not in found]
+    return found, [wanted_item for wanted_item in wanted if wanted_item not in found]
 
 
 def downloaded(
@@ -130,20 +130,20 @@ def downloaded(
     Raises:
         DataError: If a file cannot be downloaded, or has another digest.
     """
-    places = {each: _cached(each) for each in wanted}
+    places = {file: _cached(file) for file in wanted}
     lacking = [each for each, place in places.items() if not place.is_file() and not each.collected]
-    for source in dict.fromkeys(each.source for each in lacking):
-        files = [each for each in lacking if each.source == source]
-        size = sum(each.bytes for each in files) / 1e6
+    for source in dict.fromkeys(file.source for file in lacking):
+        files = [file for file in lacking if file.source == source]
+        size = sum(file.bytes for file in files) / 1e6
         number = "1 file" if len(files) == 1 else f"{len(files)} files"
         say(f"downloading {number} of {source} from {files[0].repository} ({size:,.1f} MB)")
-        for each in files:
-            places[each].parent.mkdir(parents=True, exist_ok=True)
-            remedy = f"run the same command again to resume, or use a clone of {each.repository} with --from"
-            if not download_file(each.url, places[each], remedy, each.sha256):
-                raise DataError(f"{each.url} does not exist (404)")
+        for file in files:
+            places[file].parent.mkdir(parents=True, exist_ok=True)
+            remedy = f"run the same command again to resume, or use a clone of {file.repository} with --from"
+            if not download_file(file.url, places[file], remedy, file.sha256):
+                raise DataError(f"{file.url} does not exist (404)")
     there = {each: place for each, place in places.items() if place.is_file()}
-    return there, [each for each in wanted if each not in there]
+    return there, [file for file in wanted if file not in there]
 
 
 def _cached(file: SourceFile) -> Path:

@@ -90,12 +90,12 @@ def connect(address: str | None, verbose: bool) -> Any:
 def nodes(ray: Any) -> list[Node]:
     """The nodes that can take workers."""
     found = []
-    for each in ray.nodes():
-        resources = each["Resources"]
+    for node in ray.nodes():
+        resources = node["Resources"]
         cpus, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
-        if each["Alive"] and (cpus or gpus):
+        if node["Alive"] and (cpus or gpus):
             kinds = [name.partition(":")[2] for name in resources if name.startswith("accelerator_type:")]
-            found.append(Node(each["NodeID"], each["NodeManagerAddress"], cpus, gpus, kinds[0] if kinds else ""))
+            found.append(Node(node["NodeID"], node["NodeManagerAddress"], cpus, gpus, kinds[0] if kinds else ""))
     return found
 
 
@@ -110,16 +110,16 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles:
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    record = Today([Path(each) for each in plugins]).record_of((LIBRARY, name) for name in NUMERIC)
+    record = Today([Path(plugin) for plugin in plugins]).record_of((LIBRARY, name) for name in NUMERIC)
     survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
-    on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
+    on_gpus = any(item.gpus for item in found)  # then the workers that compile are only there
 
     def asked_of(node: Node) -> Any:
         compiles_for = ("cuda" if on_gpus else "cpu") if compiles and bool(node.gpus) == on_gpus else None
         place = NodeAffinitySchedulingStrategy(node.id, soft=False)
         return survey.options(scheduling_strategy=place).remote(record, plugins, compiles_for)
 
-    asked = [asked_of(each) for each in found]
+    asked = [asked_of(item) for item in found]
     there = []
     for node, answer in zip(found, asked, strict=True):
         try:
@@ -148,12 +148,12 @@ def survey_node(
     """
     from testbed.planning.environment import device_names
 
-    absent = [each for each in plugins if not os.path.exists(each)]
+    absent = [plugin for plugin in plugins if not os.path.exists(plugin)]
     if absent:
-        return [f"missing file {each}" for each in absent], ""
+        return [f"missing file {name}" for name in absent], ""
     if compiles_for is not None:
         require_compiler(compiles_for)
-    found = Today([Path(each) for each in plugins]).differences(record)
+    found = Today([Path(plugin) for plugin in plugins]).differences(record)
     return found, device_names(["cpu"])[0]
 
 

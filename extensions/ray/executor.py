@@ -45,14 +45,14 @@ class RayExecutor:
 
     @property
     def _use_gpus(self) -> bool:
-        return self._options.cpu_processes is None and any(each.gpus for each in self._nodes)
+        return self._options.cpu_processes is None and any(node.gpus for node in self._nodes)
 
     def _on_gpus(self) -> Resources:
         """One worker for each GPU, with an equal share of its node's CPUs."""
-        with_gpus = [each for each in self._nodes if each.gpus]
-        share = min(each.cpus // each.gpus for each in with_gpus)
+        with_gpus = [node for node in self._nodes if node.gpus]
+        share = min(node.cpus // node.gpus for node in with_gpus)
         workers = self._options.data_workers
-        names = tuple(each.gpu_name or "GPU" for each in with_gpus for _ in range(each.gpus))
+        names = tuple(node.gpu_name or "GPU" for node in with_gpus for _ in range(node.gpus))
         return Resources(
             ["cuda:0"] * len(names),  # Ray shows each worker only its own
             min(MAX_DATA_WORKERS, share) if workers is None else workers,
@@ -63,11 +63,11 @@ class RayExecutor:
     def _on_cpus(self) -> Resources:
         """One worker for each node with all its CPUs, or as many as the options say, with an equal share."""
         number = self._options.cpu_processes or len(self._nodes)
-        rooms = sorted((each.cpus for each in self._nodes), reverse=True)
+        rooms = sorted((node.cpus for node in self._nodes), reverse=True)
         share = max(size for size in range(1, rooms[0] + 1) if _fits(rooms, size, number) or size == 1)
         if not _fits(rooms, share, number):
             raise RunError(f"--cpu-processes {number}: the Ray cluster has {sum(rooms)} CPUs for workers")
-        names = dict.fromkeys(each.processor for each in self._nodes)
+        names = dict.fromkeys(node.processor for node in self._nodes)
         return Resources(["cpu"] * number, self._options.data_workers or 0, share, tuple(names))
 
     @staticmethod
@@ -79,7 +79,7 @@ class RayExecutor:
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
         require_inputs(self._ray, self._nodes, job, catalog)
-        served = any(each.resource == NETWORK for each in job.passes)
+        served = any(one_pass.resource == NETWORK for one_pass in job.passes)
         devices = [*self.resources.devices, *([NETWORK] if served else [])]
         room = {"num_gpus": 1, "num_cpus": 0} if self._use_gpus else {"num_cpus": self.resources.threads}
         with (

@@ -72,14 +72,14 @@ def found_inputs(job: Job, catalog: Catalog) -> dict[str, str]:
     """
     found = {}
     with using(job.inputs):
-        for name in dict.fromkeys(model for each in job.passes for model in each.models):
+        for name in dict.fromkeys(model for one_pass in job.passes for model in one_pass.models):
             if (content := _weights(name, job.options, catalog)) is not None:
                 found[f"the model {name}"] = content
-        for each in job.passes:
-            if each.source is not None and len(each.positions):
-                for position in {each.positions[0], each.positions[-1]}:
-                    what = f"the sample {each.source.ids[position]} of {each.settings[0]}"
-                    content = each.source.digests([position])[0]
+        for one_pass in job.passes:
+            if one_pass.source is not None and len(one_pass.positions):
+                for position in {one_pass.positions[0], one_pass.positions[-1]}:
+                    what = f"the sample {one_pass.source.ids[position]} of {one_pass.settings[0]}"
+                    content = one_pass.source.digests([position])[0]
                     found[what] = f"{what} cannot be read" if content == MISSING else content
     return found
 

@@ -100,12 +100,12 @@ class RayWorkers:
         if not self._fetches:
             return
         ready, _ = self._ray.wait(list(self._fetches), num_returns=1, timeout=seconds)
-        for each in ready:
-            slot, actor = self._fetches.pop(each)
+        for fetch in ready:
+            slot, actor = self._fetches.pop(fetch)
             if not self._is_present(slot, actor):
                 continue
             try:
-                messages = self._ray.get(each)
+                messages = self._ray.get(fetch)
             except self._ray.exceptions.RayError as error:
                 log.debug("a worker was lost", exc_info=error)
                 yield self._ended(slot, f"{self._where.get(slot, 'it')} was lost: {_cause(error)}")
@@ -148,7 +148,7 @@ class RayWorkers:
             for slot in list(self._actors):
                 yield WorkerMessage(slot, "fatal", (self._head.reason,))
         late = self._head.lost_for > LEAVE_SECONDS
-        for slot in [each for each in self._actors if late or each not in self._where]:
+        for slot in [actor for actor in self._actors if late or actor not in self._where]:
             yield self._ended(slot, None)
 
     def _is_present(self, slot: int, actor: Any) -> bool:

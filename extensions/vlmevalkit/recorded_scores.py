@@ -149,7 +149,7 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> RecordedCom
     scoring, chosen = str(identity["scoring"][0]), str(identity["report"][0])
     dataset = store.datasets.get(evaluation.dataset_id)
     replies = replies_of(store.outputs.read(evaluation.id, "text"))
-    answered = {each: _answered(dataset, replies, scoring, each, eval_setting) for each in RULES}
+    answered = {rules: _answered(dataset, replies, scoring, rules, eval_setting) for rules in RULES}
     return compared(recorded, answered, chosen, scoring, set_name_of(eval_setting))
 
 
@@ -166,7 +166,7 @@ def compared(
         set_name: VLMEvalKit's name of the set.
     """
     metrics = {
-        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
+        rules: {(metric.name, metric.slice): metric for metric in report(chosen, own, "recorded")}
         for rules, own in answered.items()
     }
     together = primary_of(chosen, metrics[DEFAULT]) == "circular" and is_circular_there(set_name)
@@ -176,8 +176,10 @@ def compared(
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
-    done = [each for each in store.evaluations.find([model], [eval_setting]) if each.status == "complete"]
-    found = [each for each in current(done) if each.origin != "imported"]
+    done = [
+        evaluation for evaluation in store.evaluations.find([model], [eval_setting]) if evaluation.status == "complete"
+    ]
+    found = [evaluation for evaluation in current(done) if evaluation.origin != "imported"]
     if not found:
         store.names.require("model", model)
         store.names.require("eval setting", eval_setting)
@@ -206,7 +208,7 @@ def _numbers(
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]
-        form = next((each for each in known if kind.endswith(each.suffix.rpartition(".")[0])), None)
+        form = next((name for name in known if kind.endswith(name.suffix.rpartition(".")[0])), None)
         cells: Mapping[Any, ScaledMetric] = {} if form is None else cells_of(form)
         for (row, column), number in numbers_of(value).items():
             cell = cells.get((row, column))
@@ -223,7 +225,7 @@ def _rows(
 ) -> tuple[list[AnswerComparison], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
-    single = {rules: [_ours([each]) for each in every.verdicts] for rules, every in answered.items()}
+    single = {rules: [_ours([verdict]) for verdict in every.verdicts] for rules, every in answered.items()}
     together = {rules: _rotations(every) for rules, every in answered.items()} if circular else single
     rows: list[AnswerComparison] = []
     unasked: dict[str, int] = {}
@@ -265,7 +267,7 @@ def _rotations(answered: Answered) -> list[RuleResult]:
 
 
 def _ours(verdicts: Sequence[Verdict | None]) -> RuleResult:
-    there = [each for each in verdicts if each is not None]
-    read = [each.extracted for each in there if each.extracted is not None]
-    score = min(each.score for each in there) if len(there) == len(verdicts) else None
+    there = [verdict for verdict in verdicts if verdict is not None]
+    read = [verdict.extracted for verdict in there if verdict.extracted is not None]
+    score = min(verdict.score for verdict in there) if len(there) == len(verdicts) else None
     return RuleResult(", ".join(read) if read else None, score)

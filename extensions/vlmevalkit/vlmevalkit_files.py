@@ -79,17 +79,17 @@ def export_vlmevalkit(
     places: dict[tuple[str, str], str] = {}
     files: list[Path] = []
     by_model: dict[str, list[EvaluationFiles]] = {}
-    for each in found:
-        model = _file_name(each.evaluation.model)
-        place = (model.lower(), each.set_name.lower())
-        if places.setdefault(place, each.evaluation.model) != each.evaluation.model:
+    for item in found:
+        model = _file_name(item.evaluation.model)
+        place = (model.lower(), item.set_name.lower())
+        if places.setdefault(place, item.evaluation.model) != item.evaluation.model:
             raise StoreError(
-                f"{each.evaluation.model} and {places[place]} would have the same files; export them into two folders"
+                f"{item.evaluation.model} and {places[place]} would have the same files; export them into two folders"
             )
-        stem = folder / model / f"{model}_{each.set_name}"
+        stem = folder / model / f"{model}_{item.set_name}"
         stem.parent.mkdir(parents=True, exist_ok=True)
-        files += [_predictions(store, each, stem), *_scores(each, stem)]
-        by_model.setdefault(model, []).append(each)
+        files += [_predictions(store, item, stem), *_scores(item, stem)]
+        by_model.setdefault(model, []).append(item)
     for model, several in by_model.items():
         path = folder / model / "status.json"
         write_atomically(path, to_json(_status(several)).encode())
@@ -101,13 +101,13 @@ def _exported(
     store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None
 ) -> Iterable[EvaluationFiles]:
     ids = {
-        each.evaluation_id
-        for each in store.results.find(models, eval_settings, slices=[OVERALL])
-        if each.scorer.startswith(_SCORERS)
-        and each.origin != "imported"
-        and (eval_settings or not is_part(each.eval_setting))
+        result.evaluation_id
+        for result in store.results.find(models, eval_settings, slices=[OVERALL])
+        if result.scorer.startswith(_SCORERS)
+        and result.origin != "imported"
+        and (eval_settings or not is_part(result.eval_setting))
     }
-    for evaluation in (store.evaluations.get(each) for each in sorted(ids)):
+    for evaluation in (store.evaluations.get(one_id) for one_id in sorted(ids)):
         identity = store.evaluations.identity(evaluation)
         view = identity.get("view", {})
         reference = SettingReference.parse(evaluation.eval_setting)
@@ -117,7 +117,7 @@ def _exported(
             report=str(view.get("report", ["accuracy"])[0]),
             scoring=str(view.get("scoring", ["multiple_choice"])[0]),
             judge=reference.judge or EXACT_MATCHING,
-            metrics={(each.name, each.slice): each for each in store.results.metrics(evaluation.id)},
+            metrics={(metric.name, metric.slice): metric for metric in store.results.metrics(evaluation.id)},
         )
 
 
@@ -206,7 +206,7 @@ def _as_json(each: EvaluationFiles) -> dict[str, Any]:
 def _status(several: Sequence[EvaluationFiles]) -> dict[str, Any]:
     """The contents of VLMEvalKit's ``status.json``."""
     first = several[0].evaluation
-    done = [each.evaluation.completed_at for each in several if each.evaluation.completed_at is not None]
+    done = [files.evaluation.completed_at for files in several if files.evaluation.completed_at is not None]
     return {
         "schema_version": "1.0",
         "eval_id": f"testbed-{first.id}",
@@ -216,7 +216,7 @@ def _status(several: Sequence[EvaluationFiles]) -> dict[str, Any]:
         "eval_format": "csv",
         "mode": "all",
         "model_name": first.model,
-        "datasets": {each.set_name: _dataset_status(each) for each in several},
+        "datasets": {files.set_name: _dataset_status(files) for files in several},
     }
 
 

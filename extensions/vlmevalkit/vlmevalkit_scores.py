@@ -71,7 +71,7 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_nam
     if report == "amber":
         kinds = _parts(known, "accuracy", "kind/")
         of_kinds = [
-            *(ScaledMetric("accuracy", f"kind/{each}", 100) for each in kinds),
+            *(ScaledMetric("accuracy", f"kind/{kind}", 100) for kind in kinds),
             ScaledMetric("average", scale=100),
         ]
         return [ScoreFile("_score.csv", [[*kinds, "Avg ACC"], of_kinds])]
@@ -96,13 +96,13 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_nam
         return [ScoreFile("_score.json", fields=_CAPTIONS)]
     if report == "mtvqa":
         languages = _parts(known, primary, "language/")
-        cells = {each: ScaledMetric(primary, f"language/{each}", 100) for each in languages}
+        cells = {language: ScaledMetric(primary, f"language/{language}", 100) for language in languages}
         return [ScoreFile("_acc.json", fields={**cells, "Average": ScaledMetric(primary, scale=100)})]
     if report == "mmvp":
         return [ScoreFile("_acc.csv", [["Average", "Overall"], [ScaledMetric("accuracy"), ScaledMetric("both_right")]])]
     if report == "cv_bench_2d":
         sources = _parts(known, "accuracy", "source/")
-        cells_2d = [ScaledMetric("accuracy", f"source/{each}") for each in sources]
+        cells_2d = [ScaledMetric("accuracy", f"source/{source}") for source in sources]
         return [ScoreFile("_acc.csv", [["split", *sources, "Overall"], ["2D", *cells_2d, ScaledMetric(primary)]])]
     if primary == "circular":
         vanilla = [(name, _by_split(known, f"vanilla_{which}")) for name, which in _VANILLA]
@@ -129,8 +129,8 @@ def filled(fields: Mapping[str, ScaledMetric | Sequence[ScaledMetric]], metrics:
     for name, cell in fields.items():
         *objects, last = name.split("|")
         within = found
-        for each in objects:
-            within = within.setdefault(each, {})
+        for text in objects:
+            within = within.setdefault(text, {})
         within[last] = cell.value(metrics) if isinstance(cell, ScaledMetric) else [part.value(metrics) for part in cell]
     return found
 
@@ -147,7 +147,7 @@ def _parts(known: Collection[tuple[str, str]], name: str, before: str) -> list[s
     """The labels of a metric's slices with this prefix and no further level."""
     given = [part.removeprefix(before) for metric, part in known if metric == name and part.startswith(before)]
     deeper = ("/category/", "/l2-category/", "/setting/")
-    return sorted(part for part in given if not any(each in part for each in deeper))
+    return sorted(part for part in given if not any(text in part for text in deeper))
 
 
 def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") -> list[list[str | ScaledMetric]]:
@@ -162,7 +162,7 @@ def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") ->
     parts = [before + part for before in (_ABILITY, _CATEGORY) for part in _parts(known, name, before)]
     labels = [part.split("/", 1)[1] for part in parts]
     rows: list[list[str | ScaledMetric]] = [
-        ["split", "Overall", *(PUBLISHED_ABILITIES.get(each, each) for each in labels)]
+        ["split", "Overall", *(PUBLISHED_ABILITIES.get(label, label) for label in labels)]
     ]
     for split in splits or ["none"]:
         within = f"{_SPLIT}{split}/" if len(splits) > 1 and split != alone else ""
@@ -185,7 +185,7 @@ def _in_percent(known: Collection[tuple[str, str]], name: str, by_split: bool = 
     if splits:
         return [
             [*splits, "Overall"],
-            [*(ScaledMetric(name, _SPLIT + each, 100) for each in splits), ScaledMetric(name, scale=100)],
+            [*(ScaledMetric(name, _SPLIT + text, 100) for text in splits), ScaledMetric(name, scale=100)],
         ]
     parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, name, before)]
     if by_split:
@@ -200,7 +200,7 @@ def _mme(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     sums = ["perception", "reasoning"]
     return [
         [*sums, *categories],
-        [*map(ScaledMetric, sums), *(ScaledMetric("score", _CATEGORY + each) for each in categories)],
+        [*map(ScaledMetric, sums), *(ScaledMetric("score", _CATEGORY + category) for category in categories)],
     ]
 
 
@@ -212,7 +212,7 @@ def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[l
     first = next(iter(published))
     rows: list[list[str | ScaledMetric]] = [["split", *published.values()]]
     parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, first, before)]
-    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
+    for label, part in [("Overall", OVERALL), *((text.split("/", 1)[1], text) for text in parts)]:
         rows.append([label, *(ScaledMetric(name, part, 100) for name in published)])
     return rows
 
@@ -225,15 +225,15 @@ def _mmt(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """Rows for splits and for all; columns Overall, abilities (means over their tasks), tasks; fractions."""
     abilities = _parts(known, "mean_over_tasks", _ABILITY)
     tasks = _parts(known, "accuracy", _CATEGORY)
-    labels = [PUBLISHED_MMT.get(each, each) for each in abilities]
+    labels = [PUBLISHED_MMT.get(ability, ability) for ability in abilities]
     rows: list[list[str | ScaledMetric]] = [["split", "Overall", *labels, *tasks]]
     splits = _parts(known, "accuracy", _SPLIT)
     single = len(splits) < 2
     for split in [*(splits or ["none"]), "ALL"]:
         within = "" if single or split == "ALL" else f"{_SPLIT}{split}/"
         overall = ScaledMetric("accuracy", f"{_SPLIT}{split}") if split in splits else ScaledMetric("accuracy")
-        own = [ScaledMetric("mean_over_tasks", f"{within}{_ABILITY}{each}") for each in abilities]
-        rows.append([split, overall, *own, *(ScaledMetric("accuracy", f"{within}{_CATEGORY}{each}") for each in tasks)])
+        own = [ScaledMetric("mean_over_tasks", f"{within}{_ABILITY}{ability}") for ability in abilities]
+        rows.append([split, overall, *own, *(ScaledMetric("accuracy", f"{within}{_CATEGORY}{task}") for task in tasks)])
     return rows
 
 
@@ -241,10 +241,10 @@ def _mm_sci(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]
     """Rows for subjects, categories and all; columns are the kinds of questions and their mean."""
     kinds = _parts(known, "accuracy", "setting/")
     rows: list[list[str | ScaledMetric]] = [["subject", *kinds, "Avg"]]
-    named = [(each, f"subject/{each}") for each in _parts(known, "average", "subject/")]
-    named += [(f"CATEGORY_{each}", f"category/{each}") for each in _parts(known, "average", _CATEGORY)]
+    named = [(text, f"subject/{text}") for text in _parts(known, "average", "subject/")]
+    named += [(f"CATEGORY_{text}", f"category/{text}") for text in _parts(known, "average", _CATEGORY)]
     for label, part in [*named, ("Overall", "")]:
-        cells = [ScaledMetric("accuracy", f"{part}/setting/{each}" if part else f"setting/{each}") for each in kinds]
+        cells = [ScaledMetric("accuracy", f"{part}/setting/{kind}" if part else f"setting/{kind}") for kind in kinds]
         rows.append([label, *cells, ScaledMetric("average", part or OVERALL)])
     return rows
 
@@ -256,15 +256,17 @@ def _hr_bench(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetri
         place = f"cycle_category/{cycle}"
         rows.append([cycle, "all", ScaledMetric("accuracy", place)])
         within = f"{place}/{_CATEGORY}"
-        rows += [[cycle, each, ScaledMetric("accuracy", within + each)] for each in _parts(known, "accuracy", within)]
+        rows += [[cycle, part, ScaledMetric("accuracy", within + part)] for part in _parts(known, "accuracy", within)]
     rows.append(["Average", "all", ScaledMetric("mean_over_cycles")])
     categories = _parts(known, "mean_over_cycles", _CATEGORY)
-    return rows + [["Average", each, ScaledMetric("mean_over_cycles", _CATEGORY + each)] for each in categories]
+    return rows + [
+        ["Average", category, ScaledMetric("mean_over_cycles", _CATEGORY + category)] for category in categories
+    ]
 
 
 def _ocrbench(known: Collection[tuple[str, str]]) -> dict[str, ScaledMetric]:
     """Points by group, their sum, and a tenth of it."""
-    groups = {each: ScaledMetric("score", f"group/{each}") for each in _parts(known, "score", "group/")}
+    groups = {part: ScaledMetric("score", f"group/{part}") for part in _parts(known, "score", "group/")}
     return {**groups, "Final Score": ScaledMetric("score"), "Final Score Norm": ScaledMetric("score", scale=0.1)}
 
 
@@ -272,16 +274,16 @@ def _mme_realworld(known: Collection[tuple[str, str]]) -> dict[str, ScaledMetric
     """By task, sub-task and kind of question."""
     found = {"Overall": ScaledMetric("accuracy")}
     for before, after in (("task/", "|Avg"), ("sub-task/", "|Avg"), ("kind/", "")):
-        for each in _parts(known, "accuracy", before):
-            found[each.replace("/", "|", 2) + after] = ScaledMetric("accuracy", before + each)
+        for part in _parts(known, "accuracy", before):
+            found[part.replace("/", "|", 2) + after] = ScaledMetric("accuracy", before + part)
     return found
 
 
 def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """Rows for all, tasks and skills, in percent."""
     rows: list[list[str | ScaledMetric]] = [["Task&Skill", "prefetch_rate", "acc"]]
-    parts = [before + each for before in ("task/", "skill/") for each in _parts(known, "accuracy", before)]
-    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
+    parts = [before + text for before in ("task/", "skill/") for text in _parts(known, "accuracy", before)]
+    for label, part in [("Overall", OVERALL), *((text.split("/", 1)[1], text) for text in parts)]:
         rows.append([label, ScaledMetric("prefetch", part, 100), ScaledMetric("accuracy", part, 100)])
     return rows
 
@@ -297,12 +299,12 @@ Key = tuple[str, str]  # labels of the row and the column
 def cells_of(form: ScoreFile) -> dict[Key, ScaledMetric]:
     """The cells of a file by row and column."""
     if form.fields is not None:
-        named = [(name, each) for name, several in form.fields.items() for each in _numbered(name, several)]
+        named = [(name, value) for name, several in form.fields.items() for value in _numbered(name, several)]
         return {("", name): cell for _, (name, cell) in named}
     header, *rows = form.rows
     found = {}
     for row in rows:
-        label = " ".join(str(each) for each in row if not isinstance(each, ScaledMetric))
+        label = " ".join(str(entry) for entry in row if not isinstance(entry, ScaledMetric))
         found.update(
             {(label, str(name)): cell for name, cell in zip(header, row, strict=True) if isinstance(cell, ScaledMetric)}
         )

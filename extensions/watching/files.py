@@ -56,7 +56,7 @@ class Files:
             Messages about files that were overwritten or deleted, or that cannot be distinguished from others.
         """
         lines = []
-        for found in [each for each in self._states if each not in stamps]:
+        for found in [entry for entry in self._states if entry not in stamps]:
             if self._states.pop(found).status == WAITING:
                 self.gone += 1
                 lines.append(f"{found.path} was deleted before it was evaluated")

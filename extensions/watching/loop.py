@@ -192,10 +192,10 @@ class Watch:
         """The files with stored results from an earlier watch or run."""
         try:
             with Store.open(self.options.db_url) as store:
-                known = {each.model for each in store.evaluations.find(None, self.wanted.settings)}
+                known = {evaluation.model for evaluation in store.evaluations.find(None, self.wanted.settings)}
         except StoreError:
             return set()
-        return {each for each in files if self._name(each) in known}
+        return {file for file in files if self._name(file) in known}
 
     def _paths(self) -> list[str]:
         found = {
@@ -221,9 +221,9 @@ class Watch:
                 stored = store.evaluations.find(None, self.wanted.settings, statuses=("complete",))
         except StoreError:
             return  # there is no store yet, or the evaluation will report its error
-        cells = {(each.model, each.eval_setting) for each in stored}
-        known = [each for each in ready if all((self._name(each), on) in cells for on in self.wanted.settings)]
-        known = [each for each in known if not self._torn(each)]
+        cells = {(evaluation.model, evaluation.eval_setting) for evaluation in stored}
+        known = [found for found in ready if all((self._name(found), on) in cells for on in self.wanted.settings)]
+        known = [found for found in known if not self._torn(found)]
         if known:
             self._finish(known, self._evaluated(known))
 
@@ -274,7 +274,7 @@ class Watch:
     def _evaluated(self, several: Sequence[Found]) -> Report:
         progress = self.reporter.progress()
         try:
-            names = [self._name(each) for each in several]
+            names = [self._name(found) for found in several]
             report = run(self.catalog, self.options, names, self.wanted.settings, progress)
         finally:
             progress.close()
@@ -290,21 +290,25 @@ class Watch:
     def _finish(self, several: Sequence[Found], report: Report) -> None:
         """Records steps, reports results, and forwards them."""
         by_model: dict[str, list[Outcome]] = {}
-        for each in report.outcomes:
-            by_model.setdefault(each.model, []).append(each)
-        finished = {id(each) for each in report.finished}
+        for outcome in report.outcomes:
+            by_model.setdefault(outcome.model, []).append(outcome)
+        finished = {id(outcome) for outcome in report.finished}
         before = 0
         with Store.open(self.options.db_url, mode="write") as store:
             for found in several:
                 outcomes = by_model.get(self._name(found), [])
-                done = {each.setting: each for each in outcomes if id(each) in finished and each.evaluation_id}
-                missing = [each for each in outcomes if id(each) not in finished]
+                done = {
+                    outcome.setting: outcome
+                    for outcome in outcomes
+                    if id(outcome) in finished and outcome.evaluation_id
+                }
+                missing = [outcome for outcome in outcomes if id(outcome) not in finished]
                 if missing and not done and not os.path.exists(found.path):
                     continue  # it was deleted meanwhile
                 self.files.done(found)
-                self._note_failed(store, found, [each.setting for each in missing])
-                for each in missing:
-                    self.summary.failed.append(f"{found.path} on {each.setting} {each.status}: {each.reason}")
+                self._note_failed(store, found, [outcome.setting for outcome in missing])
+                for outcome in missing:
+                    self.summary.failed.append(f"{found.path} on {outcome.setting} {outcome.status}: {outcome.reason}")
                     self.reporter.line(self.summary.failed[-1])
                 if done:
                     before += not self._tell(store, found, done)
@@ -314,10 +318,10 @@ class Watch:
 
     def _tell(self, store: Store, found: Found, done: Mapping[str, Outcome]) -> bool:
         """Reports a checkpoint; returns whether it had not been reported before."""
-        ids = {setting: each.evaluation_id for setting, each in done.items() if each.evaluation_id is not None}
+        ids = {setting: value.evaluation_id for setting, value in done.items() if value.evaluation_id is not None}
         self._note(store, ids, found.checkpoint)
         self.summary.evaluated.add(found.checkpoint)
-        fresh = [setting for setting, each in ids.items() if TOLD not in told_of(store.evaluations.get(each))]
+        fresh = [setting for setting, value in ids.items() if TOLD not in told_of(store.evaluations.get(value))]
         rows = paired(store, found.checkpoint, self._name(found), fresh) if fresh else []
         rows = [row for row in rows if store.checkpoints.claim(row.point.evaluation, TOLD)]
         if rows:
@@ -348,12 +352,12 @@ class Watch:
     def _note_failed(self, store: Store, found: Found, settings: Sequence[str]) -> None:
         """Records the step of a checkpoint with its failed evaluations."""
         cells = store.evaluations.find([self._name(found)], settings, statuses=("failed", "unsupported"))
-        store.checkpoints.note([each.id for each in cells], found.checkpoint)
+        store.checkpoints.note([cell.id for cell in cells], found.checkpoint)
 
     def _note(self, store: Store, ids: Mapping[str, int], checkpoint: Checkpoint) -> None:
         """Records the step, unless it is already recorded."""
-        evaluations = [store.evaluations.get(each) for each in ids.values()]
-        lacking = [each.id for each in evaluations if checkpoint not in checkpoints([each]).values()]
+        evaluations = [store.evaluations.get(one_id) for one_id in ids.values()]
+        lacking = [evaluation.id for evaluation in evaluations if checkpoint not in checkpoints([evaluation]).values()]
         if lacking:
             store.checkpoints.note(lacking, checkpoint)
 

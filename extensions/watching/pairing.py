@@ -169,7 +169,7 @@ class _Scores:
             sign * scores_of(self.store, of[each.evaluation], score.name).astype(np.float64) for each in (point, *same)
         )
         counted = np.isfinite(new) & np.isfinite(others[same.index(best)])
-        differing = [np.where(np.isfinite(each), each, new)[counted] for each in others]
+        differing = [np.where(np.isfinite(scores), scores, new)[counted] for scores in others]
         clusters = self._clusters(of[point.evaluation])
         clusters = None if clusters is None else clusters[counted]
         return decline(p, new[counted], np.stack(differing), same.index(best), clusters)
@@ -199,11 +199,11 @@ class _Scores:
 
     @cached_property
     def _evaluations(self) -> dict[int, Evaluation]:
-        return {each.evaluation: self.store.evaluations.get(each.evaluation) for each in self.points}
+        return {point.evaluation: self.store.evaluations.get(point.evaluation) for point in self.points}
 
     def _clusters(self, evaluation: Evaluation) -> Array | None:
         infos = Samples(self.store).of(evaluation).samples
-        return None if groups_of(infos) is None else clusters_of(each.group for each in infos)
+        return None if groups_of(infos) is None else clusters_of(info.group for info in infos)
 
 
 def _unknown(curve: Curve, first: bool) -> str:

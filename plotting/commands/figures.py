@@ -70,7 +70,7 @@ def command(
         if not settings:
             note_parts(store)
         drawn, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
-        made = [(each.draw(), out / f"{each.name}.html") for each in drawn]
+        made = [(drawing.draw(), out / f"{drawing.name}.html") for drawing in drawn]
     for (figure, path), each in zip(made, drawn, strict=True):
         write(figure, path, plotlyjs="directory")
         path.with_suffix(".json").write_text(json.dumps(each.numbers, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -81,7 +81,7 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
         evaluation.model,
         evaluation.eval_setting,
         counts[np.ix_(shown, shown)],
-        [predicted.classes_named.of(int(each)) for each in shown],
+        [predicted.classes_named.of(int(class_number)) for class_number in shown],
         size - len(shown),
         int((predicted.classes < 0).sum()),
     )

@@ -26,7 +26,7 @@ MOST_MODELS = 100  # limit for models never loaded here: each is built without w
 def figures(own: Own) -> Found:
     """Yields a figure for each unperturbed setting."""
     models = list(dict.fromkeys(own.frame["model"]))
-    stored = {each.name: each.parameters for each in own.store.results.model_facts()}
+    stored = {facts.name: facts.parameters for facts in own.store.results.model_facts()}
     unloaded = [model for model in models if stored.get(model) is None]
     sizes = {**stored, **{model: _parameters(model) for model in unloaded[:MOST_MODELS]}}
     unknown = sorted(model for model in models if sizes.get(model) is None)
@@ -120,11 +120,11 @@ def numbers(points: pd.DataFrame, setting: str, metric: str) -> dict[str, Any]:
         "metric": metric,
         "models": [
             {
-                "model": each.Index,
-                "parameters": int(each.parameters),
-                "value": 100 * each.value,
-                "on_front": bool(each.on_front),
+                "model": row.Index,
+                "parameters": int(row.parameters),
+                "value": 100 * row.value,
+                "on_front": bool(row.on_front),
             }
-            for each in points.itertuples()
+            for row in points.itertuples()
         ],
     }

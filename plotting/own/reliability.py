@@ -70,29 +70,29 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
 
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    titles = [f"{short(each.model, 32)}<br>ECE {100 * each.error:.2f} %" for each in panels]
+    titles = [f"{short(panel.model, 32)}<br>ECE {100 * panel.error:.2f} %" for panel in panels]
     figure = make_subplots(rows, columns, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
-    for number, each in enumerate(panels):
+    for number, panel in enumerate(panels):
         where = {"row": number // columns + 1, "col": number % columns + 1}
-        accuracy = 100 * each.bins["accuracy"]
+        accuracy = 100 * panel.bins["accuracy"]
         diagonal = {"color": "black", "dash": "dash", "width": 1}
         figure.add_trace(go.Scatter(x=[0, 100], y=[0, 100], mode="lines", line=diagonal, hoverinfo="skip"), **where)
         figure.add_trace(
             go.Scatter(
-                x=100 * each.bins["confidence"],
+                x=100 * panel.bins["confidence"],
                 y=accuracy,
                 mode="lines+markers",
-                line={"color": marks[each.model].colour},
-                marker={"size": 5 + 15 * np.sqrt(each.bins["n"] / each.n)},
+                line={"color": marks[panel.model].colour},
+                marker={"size": 5 + 15 * np.sqrt(panel.bins["n"] / panel.n)},
                 error_y={
                     "type": "data",
                     "symmetric": False,
-                    "array": 100 * each.bins["high"] - accuracy,
-                    "arrayminus": accuracy - 100 * each.bins["low"],
+                    "array": 100 * panel.bins["high"] - accuracy,
+                    "arrayminus": accuracy - 100 * panel.bins["low"],
                     "thickness": 1,
                     "width": 2,
                 },
-                customdata=each.bins["n"],
+                customdata=panel.bins["n"],
                 hovertemplate="confidence %{x:.1f} %<br>accuracy %{y:.1f} %<br>%{customdata} samples<extra></extra>",
             ),
             **where,

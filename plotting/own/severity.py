@@ -78,8 +78,10 @@ def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]
         values = own.values(setting)
         for model in models:
             if model in values.index:
-                value, error, n, of = (float(values.loc[model, each]) for each in ("value", "stderr", "n", "clusters"))
-                sizes = (int(each) if each > 0 else None for each in (n, of))
+                value, error, n, of = (
+                    float(values.loc[model, column]) for column in ("value", "stderr", "n", "clusters")
+                )
+                sizes = (int(number) if number > 0 else None for number in (n, of))
                 low, high = interval(spec, value, error, *sizes) or (np.nan, np.nan)
                 rows.append((model, level, value, low, high))
     return Curves(name, _frame(rows), spec.name, "95 %, Wilson, over samples" if spec.zero_one else _BAND_OF_MEANS)
@@ -99,8 +101,8 @@ def mean_curves(
     for level, settings in {**({0: [clean]} if clean else {}), **at}.items():
         values = [own.values(setting)["value"] for setting in settings]
         for model in models:
-            if all(model in each.index for each in values):
-                mean = float(np.mean([each[model] for each in values]))
+            if all(model in series.index for series in values):
+                mean = float(np.mean([series[model] for series in values]))
                 error, n = _stderr(own, settings, model, metric)
                 spec = replace(own.specs[first], zero_one=False)
                 rows.append((model, level, mean, *(interval(spec, mean, error, n) or (np.nan, np.nan))))
@@ -111,10 +113,10 @@ def _stderr(own: Own, settings: list[str], model: str, metric: str) -> tuple[flo
     """Standard error of the mean over settings with the same samples, and their number; None without stored scores."""
     scores = [own.scores(setting, model, metric) for setting in settings]
     cells = [own.evaluations.get(setting, {}).get(model) for setting in settings]
-    same = len({each.dataset_id for each in cells if each is not None}) == 1
-    if not same or any(each is None for each in scores):
+    same = len({cell.dataset_id for cell in cells if cell is not None}) == 1
+    if not same or any(score is None for score in scores):
         return None, None
-    means = np.mean(np.stack([each for each in scores if each is not None]), axis=0)
+    means = np.mean(np.stack([score for score in scores if score is not None]), axis=0)
     return mean_and_stderr(means)[1], len(means)
 
 
@@ -182,11 +184,11 @@ def numbers(curves: Curves) -> dict[str, Any]:
         "band": curves.band,
         "points": [
             {
-                "model": each.model,
-                "severity": int(each.severity),
-                **{key: percent(getattr(each, key)) for key in ("value", "low", "high")},
+                "model": row.model,
+                "severity": int(row.severity),
+                **{key: percent(getattr(row, key)) for key in ("value", "low", "high")},
             }
-            for each in curves.points.itertuples()
+            for row in curves.points.itertuples()
         ],
     }
 

@@ -38,8 +38,8 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
     has none, since its samples are not independent.
     """
     x = own.values(clean)
-    parts = [own.values(each) for each in members]
-    y = pd.concat([each["value"] for each in parts], axis=1).mean(axis=1, skipna=False)
+    parts = [own.values(member) for member in members]
+    y = pd.concat([part["value"] for part in parts], axis=1).mean(axis=1, skipna=False)
     n = parts[0]["n"] if len(parts) == 1 else pd.Series(np.nan, index=y.index)
     models = x.index.intersection(y.dropna().index)
     if models.empty:

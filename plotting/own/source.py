@@ -54,8 +54,8 @@ class Omission(NamedTuple):
 def skipped(passed: Sequence[Omission]) -> str:
     """Describes omissions in one line: each reason with the figures concerned, the most frequent first."""
     by_reason: dict[str, list[str]] = {}
-    for each in passed:
-        by_reason.setdefault(each.why, []).append(each.what)
+    for omission in passed:
+        by_reason.setdefault(omission.why, []).append(omission.what)
     reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     shown = [f"{_listed(what)} ({why})" for why, what in reasons[:SHOWN_REASONS]]
     left = sum(len(what) for _, what in reasons[SHOWN_REASONS:])
@@ -117,16 +117,16 @@ class Own:
     @cached_property
     def marks(self) -> dict[str, Mark]:
         """The mark of each model of the store, whichever are selected."""
-        return model_marks({each.name: each.model_type for each in self.store.results.model_facts()})
+        return model_marks({facts.name: facts.model_type for facts in self.store.results.model_facts()})
 
     @cached_property
     def evaluations(self) -> dict[str, dict[str, Evaluation]]:
         """Setting → model → the reported evaluation."""
         wanted = set(self.frame["evaluation_id"])
         found: dict[str, dict[str, Evaluation]] = {}
-        for each in self.store.evaluations.find():
-            if each.id in wanted:
-                found.setdefault(each.eval_setting, {})[each.model] = each
+        for evaluation in self.store.evaluations.find():
+            if evaluation.id in wanted:
+                found.setdefault(evaluation.eval_setting, {})[evaluation.model] = evaluation
         return found
 
     def values(self, setting: str) -> pd.DataFrame:
@@ -231,12 +231,12 @@ def by_confidence(
             correct, confidence = (own.scores(setting, model, name) for name in ("top1", "confidence"))
             if correct is not None and confidence is not None and len(correct):
                 found.append(of_model(model, confidence, correct))
-        found = [each for each in found if each.n]
+        found = [data for data in found if data.n]
         if not found:
             yield Omission(f"{kind} on {setting}", "no confidence of samples is stored")
             continue
         if len(values) > most:
             yield Omission(f"{kind} on {setting}", f"{len(values) - most} less accurate models")
-        shown = [{"model": each.model, "n": each.n, **numbers(each)} for each in found]
+        shown = [{"model": data.model, "n": data.n, **numbers(data)} for data in found]
         figure = partial(draw, found, setting, own.marks)
         yield Drawing(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})

@@ -37,7 +37,7 @@ def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
     if own.metrics[curve.eval_setting] != curve.spec.name:
         return ()
     models = own.values(curve.eval_setting).index
-    return tuple(each for each in curve.points if each.model in models)
+    return tuple(point for point in curve.points if point.model in models)
 
 
 def draw(found: Sequence[Curve]) -> Figure:
@@ -47,13 +47,13 @@ def draw(found: Sequence[Curve]) -> Figure:
     figure = go.Figure()
     for place, curve in enumerate(found):
         colour, dash = COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)]
-        steps = [each.checkpoint.step for each in curve.points]
-        known = [each for each in curve.points if each.low is not None and each.high is not None]
+        steps = [point.checkpoint.step for point in curve.points]
+        known = [point for point in curve.points if point.low is not None and point.high is not None]
         edge = [*known, *reversed(known)]
-        ends = [each.high for each in known] + [each.low for each in reversed(known)]
+        ends = [point.high for point in known] + [point.low for point in reversed(known)]
         figure.add_trace(
             go.Scatter(
-                x=[each.checkpoint.step for each in edge],
+                x=[point.checkpoint.step for point in edge],
                 y=[100 * end for end in ends if end is not None],
                 mode="lines",
                 fill="toself",
@@ -67,7 +67,7 @@ def draw(found: Sequence[Curve]) -> Figure:
         figure.add_trace(
             go.Scatter(
                 x=steps,
-                y=[100 * each.value for each in curve.points],
+                y=[100 * point.value for point in curve.points],
                 mode="lines+markers",
                 name=short(f"{curve.eval_setting} ({curve.spec.name})"),
                 legendgroup=curve.eval_setting,
@@ -94,11 +94,11 @@ def numbers(found: Sequence[Curve]) -> dict[str, Any]:
                 "metric": curve.spec.name,
                 "points": [
                     {
-                        "step": each.checkpoint.step,
-                        "model": each.model,
-                        **{name: _percent(getattr(each, name)) for name in ("value", "low", "high")},
+                        "step": point.checkpoint.step,
+                        "model": point.model,
+                        **{name: _percent(getattr(point, name)) for name in ("value", "low", "high")},
                     }
-                    for each in curve.points
+                    for point in curve.points
                 ],
             }
             for curve in found

@@ -49,9 +49,9 @@ def setting_names(eval_settings: Any) -> list[str]:
 def _named(given: Any) -> Iterator[tuple[str | None, Any]]:
     """Yields each given thing with its display name, if it has one."""
     if type(given) is dict:
-        yield from ((str(name), each) for name, each in given.items())
+        yield from ((str(name), value) for name, value in given.items())
     elif not _is_one(given):
-        yield from ((None, each) for each in given)
+        yield from ((None, thing) for thing in given)
     else:
         yield None, given
 

@@ -138,7 +138,7 @@ def evaluate(
     options = RunOptions(
         db_url=None if db is None else str(db),
         payload_url=payload_url,
-        plugins=tuple(str(expanded(each).resolve()) for each in plugins),
+        plugins=tuple(str(expanded(plugin).resolve()) for plugin in plugins),
         limit=limit,
         batch_size=batch_size,
         gpus=tuple(gpus) or None,
@@ -208,7 +208,7 @@ def _evaluate(
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
             if shown is not None:
-                for line in [each for each in results.preprocessing if SPLIT_OFF in each]:
+                for line in [name for name in results.preprocessing if SPLIT_OFF in name]:
                     shown.note(line)
     finally:
         if shown is not None:
@@ -253,7 +253,7 @@ def _until(
     found = run_until(
         registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
     )
-    ok = not found.interrupted and not any(each.why for each in found.cells)
+    ok = not found.interrupted and not any(cell.why for cell in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
 
 

@@ -20,10 +20,10 @@ def until_frame(found: Outcome) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for each in found.cells:
-        row: dict[str, Any] = {"model": each.model, "eval_setting": each.setting}
+    for cell in found.cells:
+        row: dict[str, Any] = {"model": cell.model, "eval_setting": cell.setting}
         for name in ("metric", "value", "low", "high", "n"):
-            row[name] = None if each.estimate is None else getattr(each.estimate, name)
-        row |= {"size": None if each.population is None else each.population.size, "decided": each.decided}
-        rows.append({**row, "why": each.why or None, "looks": each.looked, "computed": each.computed})
+            row[name] = None if cell.estimate is None else getattr(cell.estimate, name)
+        row |= {"size": None if cell.population is None else cell.population.size, "decided": cell.decided}
+        rows.append({**row, "why": cell.why or None, "looks": cell.looked, "computed": cell.computed})
     return pd.DataFrame(rows)

@@ -54,16 +54,16 @@ def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], s
         DefinitionError: If something is not a model; the message lists what is.
     """
     beside = beside or Beside()
-    given = [_torchvision_name(each) or each for each in _several(models)]
+    given = [_torchvision_name(thing) or thing for thing in _several(models)]
     if not given:
         raise DefinitionError(f"no models were given; {FORMS}")
-    unnamed = [each for each in given if not (_is_word(each) or isinstance(each, ModelDefinition))]
-    at_hand = [each for each in given if any(each is other for other in unnamed) or _is_own_file(each, beside)]
+    unnamed = [thing for thing in given if not (_is_word(thing) or isinstance(thing, ModelDefinition))]
+    at_hand = [thing for thing in given if any(thing is other for other in unnamed) or _is_own_file(thing, beside)]
     if beside.name is not None and at_hand and len(at_hand) != 1:
         raise DefinitionError(f"name={beside.name!r} names one network or file; got {len(at_hand)}")
     if beside.transform is not None and not at_hand:
         raise DefinitionError("transform=… applies only to a network or a file; named models have their own")
-    names = [_name_of(each, beside, any(each is other for other in at_hand)) for each in given]
+    names = [_name_of(thing, beside, any(thing is other for other in at_hand)) for thing in given]
     return names, None if at_hand else beside.name
 
 
@@ -148,7 +148,7 @@ def _model(thing: Any, beside: Beside) -> ModelDefinition:
 
 def _name(beside: Beside, base: str) -> str:
     """Returns the given name, else a base that the content completes."""
-    plain = "".join(each if each.isalnum() or each in "._" else "_" for each in base).strip("_") or "function"
+    plain = "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in base).strip("_") or "function"
     return beside.name if beside.name is not None else f"{plain}-"
 
 

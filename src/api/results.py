@@ -53,15 +53,18 @@ def results(
 
     db = None if db is None else str(db)
     with Store.open(db) as store:
-        found, own = store.results.find(), {each.reference: each.name for each in reversed(store.names.own())}
+        found, own = (
+            store.results.find(),
+            {own_name.reference: own_name.name for own_name in reversed(store.names.own())},
+        )
     asked = [own.get(as_stored(word), word) for word in words(models)]
-    chosen = matching_names("model", asked, {each.model for each in found})
-    wanted = matching_names("eval setting", words(eval_settings), {each.eval_setting for each in found})
-    return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
+    chosen = matching_names("model", asked, {result.model for result in found})
+    wanted = matching_names("eval setting", words(eval_settings), {result.eval_setting for result in found})
+    return Results(db, [result for result in found if result.model in chosen and result.eval_setting in wanted])
 
 
 def _ordered(given: Words, known: Iterable[str], wanted: set[str]) -> list[str]:
-    return [*dict.fromkeys(each for each in (*words(given), *known) if each in wanted)]
+    return [*dict.fromkeys(word for word in (*words(given), *known) if word in wanted)]
 
 
 class Results:
@@ -104,7 +107,7 @@ class Results:
         from testbed.planning.left_out import lines_of
 
         with Store.open(db) as store:
-            done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
+            done = [outcome.evaluation_id for outcome in report.of(*DONE) if outcome.evaluation_id is not None]
             found = store.results.of(done)
         return cls(
             db,
@@ -119,9 +122,9 @@ class Results:
         """The results of a run with ``until``, from the last look at each model and setting."""
         from testbed.api.looks import until_frame
 
-        ids = {each.evaluation_id for each in found.cells if each.evaluation_id is not None}
-        outcomes = [each for one in found.reports for each in one.outcomes if each.evaluation_id in ids]
-        outcomes += [Outcome(each.model, each.setting, "failed", each.why) for each in found.cells if each.why]
+        ids = {cell.evaluation_id for cell in found.cells if cell.evaluation_id is not None}
+        outcomes = [outcome for one in found.reports for outcome in one.outcomes if outcome.evaluation_id in ids]
+        outcomes += [Outcome(cell.model, cell.setting, "failed", cell.why) for cell in found.cells if cell.why]
         with Store.open(db) as store:
             results = cls(db, store.results.of(sorted(ids)), outcomes)
         results.until = until_frame(found)
@@ -144,13 +147,13 @@ class Results:
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []
-        for each in self.rows:
-            outcome = status.get((each.model, each.eval_setting))
-            low, high = interval_of(each) or (None, None)
+        for row in self.rows:
+            outcome = status.get((row.model, row.eval_setting))
+            low, high = interval_of(row) or (None, None)
             rows.append(
                 (
-                    *(each.model, each.eval_setting, each.metric, each.slice, each.value, low, high, each.stderr),
-                    *(each.n, each.unit, each.better, outcome.status if outcome else "stored", "", each.evaluation_id),
+                    *(row.model, row.eval_setting, row.metric, row.slice, row.value, low, high, row.stderr),
+                    *(row.n, row.unit, row.better, outcome.status if outcome else "stored", "", row.evaluation_id),
                 )
             )
         rows += [
@@ -174,10 +177,10 @@ class Results:
     def failure(self) -> str:
         """The first failure, in a line; empty without failures. Unsupported cells count if no cell has a result."""
         statuses = ("failed", "incomplete") if len(self) else ("failed", "incomplete", "unsupported")
-        for each in self.outcomes:
-            if each.status in statuses:
-                said = "is unsupported" if each.status == "unsupported" else each.status
-                return f"{each.model} on {each.setting} {said}: {each.reason}"
+        for outcome in self.outcomes:
+            if outcome.status in statuses:
+                said = "is unsupported" if outcome.status == "unsupported" else outcome.status
+                return f"{outcome.model} on {outcome.setting} {said}: {outcome.reason}"
         return ""
 
     def samples(self, model: str, eval_setting: str) -> pd.DataFrame:
@@ -216,10 +219,10 @@ class Results:
         """
         from testbed.db.parts.names import matching_names
 
-        own = [each for each in self.rows if each.origin not in ELSEWHERE]
+        own = [row for row in self.rows if row.origin not in ELSEWHERE]
         if not own:
             raise StoreError("none of these results was measured here, so there are no samples to compare")
-        known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
+        known = [dict.fromkeys(result.model for result in own), dict.fromkeys(result.eval_setting for result in own)]
         wanted = matching_names("model", words(models), set(known[0]))
         on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
@@ -228,23 +231,23 @@ class Results:
         """The evaluation that these results come from, else the reported one."""
         from testbed.stored_results.side_by_side import evaluation_of
 
-        for each in self.rows:
-            if (each.model, each.eval_setting) == (model, eval_setting):
-                if each.origin in ELSEWHERE:
-                    raise StoreError(f"{model} on {eval_setting} is {each.origin}; it has no samples")
-                return store.evaluations.get(each.evaluation_id)
+        for row in self.rows:
+            if (row.model, row.eval_setting) == (model, eval_setting):
+                if row.origin in ELSEWHERE:
+                    raise StoreError(f"{model} on {eval_setting} is {row.origin}; it has no samples")
+                return store.evaluations.get(row.evaluation_id)
         return evaluation_of(store, model, eval_setting)
 
     def measured(self) -> frozenset[int]:
         """The evaluations of these results that were measured in this store."""
-        return frozenset(each.evaluation_id for each in self.rows if each.origin not in ELSEWHERE)
+        return frozenset(row.evaluation_id for row in self.rows if row.origin not in ELSEWHERE)
 
     def with_outputs(self, models: Words, eval_settings: list[str], notes: list[str]) -> list[str]:
         """The chosen models that have outputs on all of some settings; explicitly named ones are never left out."""
-        named, there = words(models), {(each.model, each.eval_setting) for each in self.rows}
+        named, there = words(models), {(row.model, row.eval_setting) for row in self.rows}
         found = []
         for model in self.chosen(models, None)[0]:
-            lacks = [each for each in eval_settings if (model, each) not in there]
+            lacks = [setting for setting in eval_settings if (model, setting) not in there]
             if lacks and model not in named:
                 notes.append(f"left out: {model} (no outputs on {', '.join(lacks)})")
             else:
@@ -256,16 +259,18 @@ class Results:
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """The main metric of each cell: the header, and a row for each model."""
         specs: dict[str, dict[MetricSpec, None]] = {}
-        for each in self.rows:
-            if each.slice == OVERALL:
-                specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+        for row in self.rows:
+            if row.slice == OVERALL:
+                specs.setdefault(row.eval_setting, {}).setdefault(spec_of(row))
         main = {name: found.name for name, of in specs.items() if (found := main_metric(of)) is not None}
         values = {
-            (each.model, each.eval_setting): cell_value(each.value, each.unit)
-            for each in self.rows
-            if each.slice == OVERALL and main[each.eval_setting] == each.metric
+            (row.model, row.eval_setting): cell_value(row.value, row.unit)
+            for row in self.rows
+            if row.slice == OVERALL and main[row.eval_setting] == row.metric
         }
-        values |= {(each.model, each.setting): each.status for each in self.outcomes if each.status not in DONE}
+        values |= {
+            (outcome.model, outcome.setting): outcome.status for outcome in self.outcomes if outcome.status not in DONE
+        }
         models, settings = ([*dict.fromkeys(names)] for names in zip(*values, strict=True)) if values else ([], [])
         heads = [f"{name} ({main[name]})" if name in main else name for name in settings]
         return heads, [[model, *(values.get((model, name), "–") for name in settings)] for model in models]
@@ -289,17 +294,17 @@ class Results:
     def _repr_html_(self) -> str:
         """The table as HTML, for notebooks."""
         heads, rows, rest = self._shown()
-        head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in ["model", *heads])
+        head = "".join(f"<th scope='col'>{html.escape(text)}</th>" for text in ["model", *heads])
         body = ""
         for name, *cells in rows:
-            shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+            shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
         notes = "".join(f"<p>{html.escape(line)}</p>" for line in [rest, self.failure] if line)
         before = "".join(f"<p>{html.escape(line)}</p>" for line in unread_lines(self.rows))
         return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def __len__(self) -> int:
-        return len({(each.model, each.eval_setting) for each in self.rows})
+        return len({(row.model, row.eval_setting) for row in self.rows})
 
 
 def words(given: Words) -> list[str]:

@@ -24,7 +24,7 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
     from testbed.tasks.parts.generation import replies_of
 
     dataset = store.datasets.get(evaluation.dataset_id or 0)
-    columns: dict[str, Any] = {"sample": [each.id for each in dataset.samples]}
+    columns: dict[str, Any] = {"sample": [sample.id for sample in dataset.samples]}
     columns |= _classes(store, evaluation, dataset)
     refusals: dict[int, str | None] = {}
     if TEXT in store.outputs.kinds(evaluation.id):
@@ -42,12 +42,12 @@ def _as_shown(values: Any) -> Any:
     """Prepares a column's values; removes lone surrogates from texts, which pandas cannot store."""
     if not isinstance(values, list):
         return values
-    return [well_formed(each) if isinstance(each, str) else each for each in values]
+    return [well_formed(value) if isinstance(value, str) else value for value in values]
 
 
 def _classes(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> dict[str, Any]:
     """Targets, and predictions if there are any; classes by name."""
-    targets: list[Any] = [each.target for each in dataset.samples]
+    targets: list[Any] = [sample.target for sample in dataset.samples]
     if not has_logits(store, evaluation):
         return {"target": targets}
     try:
@@ -56,6 +56,6 @@ def _classes(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> dict
         return {"target": targets}
     names = found.classes_named
     return {
-        "target": [names.of(each) if type(each) is int else each for each in targets],
-        "prediction": [names.of(each) if each >= 0 else None for each in found.classes.tolist()],
+        "target": [names.of(entry) if type(entry) is int else entry for entry in targets],
+        "prediction": [names.of(class_name) if class_name >= 0 else None for class_name in found.classes.tolist()],
     }

@@ -139,8 +139,8 @@ def _images(source: Path) -> list[str]:
 
     leaving = Leaving()
     names = sorted(image_files(source, leaving))
-    for each in leaving.found():
-        click.echo(f"Data of {source}: {each}", err=True)
+    for item in leaving.found():
+        click.echo(f"Data of {source}: {item}", err=True)
     if not names:
         raise DataError(f"{source} contains no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
     return names

@@ -78,7 +78,7 @@ def run(
     codes = []
     for flag in asked:
         names, words = given[_name(flag)], ACTIONS[flag].words.split()
-        known = {each.name for each in _command(words).params}
+        known = {parameter.name for parameter in _command(words).params}
         words += [word for name, said in common.items() if name in known for word in said]
         words += [] if names is True else ["--", *names]
         codes.append(testbed.main(words, prog_name="testbed", standalone_mode=False))

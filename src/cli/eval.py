@@ -189,11 +189,11 @@ OF_EVAL = {
 def _command(
     name: str, own: list[click.Parameter], examples: Sequence[str], hints: Mapping[str, str], more: str = ""
 ) -> Command:
-    lines = "\n".join(f"  {each}" for each in examples)
+    lines = "\n".join(f"  {example}" for example in examples)
     return Command(
         name,
         callback=evaluate,
-        params=[*own, *OPTIONS, *(each for option in RUN_OPTIONS for each in option.parameters)],
+        params=[*own, *OPTIONS, *(parameter for option in RUN_OPTIONS for parameter in option.parameters)],
         hints={**hints, **vlmevalkit_words.HINTS, **clip_benchmark_words.HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
@@ -251,7 +251,7 @@ def _require(name: str, words: Sequence[str]) -> None:
 
 
 def _parameter(name: str) -> click.Parameter:
-    return next(each for each in click.get_current_context().command.params if each.name == name)
+    return next(parameter for parameter in click.get_current_context().command.params if parameter.name == name)
 
 
 # Run --------------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _run(
             part.ended(report, results)
     with Store.open(options.db_url) as store:
         unreadable = store.outputs.unreadable(report.evaluations)
-        broken = {each.evaluation_id for each in not_finite(results)}
+        broken = {entry.evaluation_id for entry in not_finite(results)}
         if logdir is not None:
             write_logdir(store, report, logdir)
         if heads is not None:
@@ -324,8 +324,8 @@ def _run(
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "left_out": as_object(report.left_out),
-                    "published": [each.as_object() for each in report.comparisons],
-                    "checks": [check_as_object(each) for each in report.checks],
+                    "published": [comparison.as_object() for comparison in report.comparisons],
+                    "checks": [check_as_object(check) for check in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
                 }

@@ -80,8 +80,8 @@ def _judge(
         raise TestbedError("--judge needs --on: the settings whose stored answers are judged")
     answered: dict[int | None, set[str]] = {}  # limit of the samples → models
     with Store.open(db_url) as store:
-        for each in store.results.find(list(models) or None, list(settings)):
-            answered.setdefault(each.sample_limit, set()).add(each.model)
+        for result in store.results.find(list(models) or None, list(settings)):
+            answered.setdefault(result.sample_limit, set()).add(result.model)
     if not answered:
         raise TestbedError(f"no model has answered {', '.join(settings)} yet; testbed run runs them")
     if as_json and len(answered) > 1:

@@ -76,7 +76,7 @@ def command(
             [
                 _as_object(cell, metric)
                 | ({"label": about[cell.evaluation.id][0]} if everything else {})
-                | {"published": [each.as_object() for each in compared if _is_of(each, cell, metric)]}
+                | {"published": [comparison.as_object() for comparison in compared if _is_of(comparison, cell, metric)]}
                 for cell in shown
                 for metric in cell.metrics
             ]
@@ -137,10 +137,10 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
     from testbed.claims.agreement import in_words
 
     return [
-        in_words(each, about=False)
+        in_words(comparison, about=False)
         for metric in cell.metrics
-        for each in compared
-        if _is_of(each, cell, metric) and (slices or metric.slice == OVERALL)
+        for comparison in compared
+        if _is_of(comparison, cell, metric) and (slices or metric.slice == OVERALL)
     ]
 
 
@@ -160,9 +160,9 @@ def _one_word(db_url: str | None, word: str) -> str:
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        done = [each for each in store.evaluations.find() if each.status == "complete"]
-    models = list(dict.fromkeys(each.model for each in done if each.eval_setting == word))
-    settings = list(dict.fromkeys(each.eval_setting for each in done if each.model == word))
+        done = [evaluation for evaluation in store.evaluations.find() if evaluation.status == "complete"]
+    models = list(dict.fromkeys(evaluation.model for evaluation in done if evaluation.eval_setting == word))
+    settings = list(dict.fromkeys(evaluation.eval_setting for evaluation in done if evaluation.model == word))
     both = "testbed show takes a model and a setting"
     for names, kind, option, example in (
         (models, "setting", "--on", f"testbed show '{models[0] if models else ''}' '{word}'"),
@@ -189,13 +189,13 @@ def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[Stored
 
 
 def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
-    for each in reversed(store.evaluations.find([model], [eval_setting])):
-        if each.status == "running":
+    for evaluation in reversed(store.evaluations.find([model], [eval_setting])):
+        if evaluation.status == "running":
             raise StoreError(
                 f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"
                 " command again to resume it"
             )
-        raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+        raise StoreError(f"{model} on {eval_setting} is {evaluation.status}: {evaluation.error}")
     published = ""
     if store.claims.find([model], [eval_setting]):
         published = f"; published values: testbed published show '{model}' '{eval_setting}'"
@@ -222,8 +222,8 @@ def _headline(cell: StoredCell, label: str) -> str:
     if evaluation.random_weights:
         parts.append("RANDOM WEIGHTS")
     if errors:
-        parts.append(unreadable_in_words(errors, [each.scorer for each in cell.metrics]))
-    parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
+        parts.append(unreadable_in_words(errors, [metric.scorer for metric in cell.metrics]))
+    parts += [describe_not_finite(metric) for metric in cell.metrics if metric.name == NOT_FINITE]
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
     share = unread_share(cell.metrics)
@@ -247,7 +247,7 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
 def _left_out(evaluation: Evaluation) -> list[str]:
     """What its data sets left out, one line for each reason."""
     stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
-    return [f"data of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
+    return [f"data of {name}: {LeftOut.from_object(part)}" for name, parts in stored.items() for part in parts]
 
 
 def _metrics_table(metrics: list[Metric]) -> str:
@@ -289,7 +289,7 @@ def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
         texts = [text for prompts_of_class in templates.values() for text in prompts_of_class]
         lines.append(f"{count(len(texts), 'prompt')} by class")
         return lines + [f"  {name}: {text}" for name, given in templates.items() for text in given]
-    return [*lines, count(len(templates), "template"), *(f"  {each}" for each in templates)]
+    return [*lines, count(len(templates), "template"), *(f"  {template}" for template in templates)]
 
 
 def _prompts_as_object(evaluation: Evaluation, label: str, prompts: dict[str, Any] | None) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _print_profile(evaluation: Evaluation) -> None:
 
     if times := _times(evaluation):
         click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
-        print_times([Times.from_object(each) for each in times])
+        print_times([Times.from_object(record) for record in times])
     else:
         click.echo("\nNo measurements: it was computed without --profile.")
 

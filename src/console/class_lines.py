@@ -76,9 +76,9 @@ def lines_of_numbers(report: Report) -> list[str]:
         known = numbered_outputs(cell.opened_model.definition, setting, dataset.class_names)
         if known is None:
             continue
-        labels = sorted({each for sample in dataset.samples for each in _listed(sample.target) if type(each) is int})
+        labels = sorted({label for sample in dataset.samples for label in _listed(sample.target) if type(label) is int})
         names = known.vocabulary
-        shown = ", ".join(f"{each} = {names.display(each)}" for each in labels[:FIRST] if 0 <= each < len(names))
+        shown = ", ".join(f"{label} = {names.display(label)}" for label in labels[:FIRST] if 0 <= label < len(names))
         found[cell.setting, known.words] = (
             f"Classes: {cell.setting} has labels without names; they are read as output numbers, {known.words}: {shown}"
         )
@@ -94,7 +94,7 @@ def lines_of_parts(report: Report) -> list[str]:
             continue
         whole = str(replace(SettingReference.parse(cell.setting), part=False))
         names = opened.dataset.class_names or ()
-        there = len({each for sample in opened.dataset.samples for each in _listed(sample.target)})
+        there = len({label for sample in opened.dataset.samples for label in _listed(sample.target)})
         found[cell.setting] = (
             f"Part: {cell.setting} has {len(opened.positions):,} of the {opened.setting.samples.part_of:,} samples of"
             f" {whole}, of {there:,} of its {len(names):,} classes; it counts as another setting, and is not compared"
@@ -107,7 +107,7 @@ def lines_of_parts(report: Report) -> list[str]:
 def as_run(report: Report, settings: Sequence[str]) -> list[str]:
     """Settings as a run names them; partly present ones have another name."""
     ran = {cell.setting for cell in report.plan.cells}
-    return [each if each in ran else _part_in(ran, each) or each for each in settings]
+    return [text if text in ran else _part_in(ran, text) or text for text in settings]
 
 
 def _part_in(ran: set[str], setting: str) -> str | None:

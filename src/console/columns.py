@@ -59,7 +59,7 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
     rest = columns[len(keys) :]
     limits[: len(keys)] = _narrowed(
         limits[: len(keys)],
-        [each for each in keys if each not in right],
+        [key for key in keys if key not in right],
         width // 2,
         [max(SHORTEST, head) for head in words],
     )
@@ -67,7 +67,7 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
     chosen: list[int] = []
     for column in rest:
         limits[column] = limits[column] if column in right else min(limits[column], room)
-        if chosen and _taken([limits[each] for each in (*chosen, column)]) > room:
+        if chosen and _taken([limits[number] for number in (*chosen, column)]) > room:
             yield [*keys, *chosen], _folded(lines, [*keys, *chosen], limits)
             chosen = []
         chosen.append(column)
@@ -96,7 +96,7 @@ def folded(text: str, width: int) -> list[str]:
     lines = []
     while len(text) > width:
         place = max((each.start() for each in _BREAK.finditer(text, 0, width + 1)), default=0)
-        place = place or next((each for each in range(width, 0, -1) if not _NUMBER.match(text, each - 1)), width)
+        place = place or next((index for index in range(width, 0, -1) if not _NUMBER.match(text, index - 1)), width)
         lines.append(text[:place].rstrip())
         text = text[place:].lstrip()
     return [*lines, text]
@@ -115,7 +115,7 @@ def _keys(lines: Sequence[Row], right: Collection[int]) -> list[int]:
 def _narrowed(limits: Sequence[int], columns: Sequence[int], width: int, least: Sequence[int]) -> list[int]:
     """Returns limits with narrower text columns, the widest first, until all columns fit or none can shrink."""
     narrow = list(limits)
-    while _taken(narrow) > width and (wide := [each for each in columns if narrow[each] > least[each]]):
+    while _taken(narrow) > width and (wide := [column for column in columns if narrow[column] > least[column]]):
         narrow[max(wide, key=narrow.__getitem__)] -= 1
     return narrow
 

@@ -24,7 +24,7 @@ def registered(kind: Kind) -> Complete:
         from testbed.registry import registry
 
         try:
-            registry.load([str(each) for each in context.params.get("plugins") or ()])
+            registry.load([str(plugin) for plugin in context.params.get("plugins") or ()])
         except TestbedError:
             return []
         model = kind == "model"
@@ -56,7 +56,7 @@ def _stored_names(url: Any, kind: Kind) -> list[str]:
 
         with Store.open(url) as store:
             found = store.names.all(kind)
-    return [each.name for each in found]
+    return [stored.name for stored in found]
 
 
 def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:

@@ -25,7 +25,7 @@ OTHER_NAMES = {
 def other_names(known: Collection[str], hints: Mapping[str, str]) -> dict[str, str]:
     """Hints for the names in `OTHER_NAMES` that a command neither has nor has its own hint for."""
     found = {
-        name: next((each for each in others if each in known), None)
+        name: next((text for text in others if text in known), None)
         for name, others in OTHER_NAMES.items()
         if name not in known and name not in hints
     }
@@ -60,10 +60,10 @@ def nearest_commands(root: click.Command, group: str, word: str) -> list[str]:
     if not inner and word.lower() in _SYNONYMS:
         return [f"{program} {_SYNONYMS[word.lower()]}"]
     known = list(_commands(root, program))
-    own = {each.rpartition(" ")[2]: each for each in known if each.rpartition(" ")[0] == group}
+    own = {name.rpartition(" ")[2]: name for name in known if name.rpartition(" ")[0] == group}
     near = difflib.get_close_matches(word.lower(), own, n=2, cutoff=_NEAR)
-    same = [each for each in known if each.rpartition(" ")[2] == word.lower()]
-    return list(dict.fromkeys([*same, *(own[each] for each in near)]))
+    same = [name for name in known if name.rpartition(" ")[2] == word.lower()]
+    return list(dict.fromkeys([*same, *(own[name] for name in near)]))
 
 
 def _commands(group: click.Command, path: str) -> Iterator[str]:

@@ -83,19 +83,19 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings, in the order in which these come first."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for each in self.get_params(ctx):
-            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None:
-                sections.setdefault(getattr(each, "heading", "Options"), []).append(record)
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrites ``--models a b`` as ``--models a --models b``, which click understands."""
-        known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
-        args = [with_dashes(each, known) for each in args]
+        known = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        args = [with_dashes(arg, known) for arg in args]
         hints = {**self.hints, **other_names(known, self.hints)}
-        given = {with_dashes(each, set(hints)).partition("=")[0] for each in args} - known
+        given = {with_dashes(arg, set(hints)).partition("=")[0] for arg in args} - known
         for name, hint in hints.items():
             if name in given and not ctx.resilient_parsing:
                 raise UnknownOption(f"unknown option {name}; {hint}")
@@ -109,12 +109,14 @@ class Command(click.Command):
 
     def open_option(self, ctx: click.Context, incomplete: str) -> click.Parameter | None:
         """The `ManyWords` option that the next word belongs to, if there is one."""
-        last = next((each for each in reversed(ctx.meta.get(_WORDS, [])) if each.startswith("-")), "")
+        last = next((word for word in reversed(ctx.meta.get(_WORDS, [])) if word.startswith("-")), "")
         return None if incomplete.startswith("-") else self._many.get(last.partition("=")[0])
 
     @property
     def _many(self) -> dict[str, click.Parameter]:
-        return {name: each for each in self.params if isinstance(each, ManyWords) for name in each.opts}
+        return {
+            name: parameter for parameter in self.params if isinstance(parameter, ManyWords) for name in parameter.opts
+        }
 
 
 class Argument(click.Argument):
@@ -189,7 +191,7 @@ class _StoreCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [as_stored(word) for word in args]
         if any(map(own_path, words)):
-            named = {each.reference: each.name for each in reversed(_own_names(_value(args, "--db-url")))}
+            named = {own_name.reference: own_name.name for own_name in reversed(_own_names(_value(args, "--db-url")))}
             words = [named.get(word, word) for word in words]
         return super().parse_args(ctx, words)
 

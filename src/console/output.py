@@ -125,7 +125,7 @@ def fitted(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
 def _drawn(lines: Sequence[Sequence[str]], columns: Sequence[int], aligned: Collection[int]) -> str:
     """Draws a table of these columns; its cells may have several lines."""
     parts = [[cell.split("\n") for cell in line] for line in lines]
-    widths = [max(len(each) for line in parts for each in line[place]) for place in range(len(columns))]
+    widths = [max(len(name) for line in parts for name in line[place]) for place in range(len(columns))]
     text = []
     for line in parts:
         for pieces in zip_longest(*line, fillvalue=""):

@@ -27,7 +27,7 @@ def unread_lines(results: Sequence[Any]) -> list[str]:
 
 def unread_share(metrics: Iterable[Any]) -> float:
     """The share of the answers that could not be read, from the metrics of one evaluation; 0 without such a metric."""
-    values = {each.name: each.value for each in metrics if each.slice == OVERALL}
+    values = {metric.name: metric.value for metric in metrics if metric.slice == OVERALL}
     return _share(values)
 
 
@@ -39,9 +39,9 @@ def print_unread(results: Sequence[Any]) -> None:
 
 def _shares(results: Sequence[Any]) -> dict[tuple[str, str], float]:
     values: dict[tuple[str, str], dict[str, float | None]] = {}
-    for each in results:
-        if each.slice == OVERALL and each.metric in (*_SHARES, _JUDGED):
-            values.setdefault((each.model, each.eval_setting), {})[each.metric] = each.value
+    for result in results:
+        if result.slice == OVERALL and result.metric in (*_SHARES, _JUDGED):
+            values.setdefault((result.model, result.eval_setting), {})[result.metric] = result.value
     return {cell: _share(of) for cell, of in values.items()}
 
 

@@ -171,12 +171,12 @@ class MLflow:
         experiment = self._client.get_experiment_by_name(PROJECT)
         number = experiment.experiment_id if experiment is not None else self._client.create_experiment(PROJECT)
         tags = {"testbed.run": point.run, "testbed.store": self._store}
-        for each in self._client.search_runs([number], max_results=10_000):
-            if all(each.data.tags.get(name) == value for name, value in tags.items()):
-                return str(each.info.run_id)
+        for found_run in self._client.search_runs([number], max_results=10_000):
+            if all(found_run.data.tags.get(name) == value for name, value in tags.items()):
+                return str(found_run.info.run_id)
         return str(self._client.create_run(number, tags=tags, run_name=point.label).info.run_id)
 
     def close(self) -> None:
         """See `Mirror`."""
-        for each in self._runs.values():
-            self._client.set_terminated(each)
+        for run in self._runs.values():
+            self._client.set_terminated(run)

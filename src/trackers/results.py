@@ -54,18 +54,18 @@ def log_once(store: Store, mirror: Mirror, point: Point, evaluation_ids: Sequenc
     Returns:
         Why it could not be logged; empty if it is there.
     """
-    claimed = [each for each in evaluation_ids if store.checkpoints.claim(each, mirror.name)]
+    claimed = [one_id for one_id in evaluation_ids if store.checkpoints.claim(one_id, mirror.name)]
     if not claimed:
         return ""
     values = {
-        f"{each.eval_setting}/{each.metric}": each.value
-        for each in store.results.of(claimed)
-        if each.slice == OVERALL and each.value is not None
+        f"{result.eval_setting}/{result.metric}": result.value
+        for result in store.results.of(claimed)
+        if result.slice == OVERALL and result.value is not None
     }
     try:
         mirror.log(point, values)
     except Exception as error:  # from a library or a server: the run continues
-        for each in claimed:
-            store.checkpoints.unclaim(each, mirror.name)
+        for number in claimed:
+            store.checkpoints.unclaim(number, mirror.name)
         return reason_of(error)
     return ""

@@ -132,7 +132,7 @@ def _latex(found: Pairs) -> str:
 def _interval(comparison: Comparison, in_percent: bool) -> str:
     if comparison.low is None or comparison.high is None:
         return "–"
-    low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
+    low, high = (difference(number, in_percent) for number in (comparison.low, comparison.high))
     return f"[{low.removesuffix(' points')}, {high}]"
 
 

@@ -59,12 +59,12 @@ def command(
         score = score or main_score_on(store, [setting], binary=True)
         found = by_factor(store, setting, models, score, annotations, leave_out, note)
     if as_json:
-        print_json([{"eval_setting": setting, "score": score, **asdict(each)} for each in found])
+        print_json([{"eval_setting": setting, "score": score, **asdict(row)} for row in found])
         return 0
     lines = []
-    for each in found:
-        lines.append([each.model, "all annotated", f"{each.n:,}", percent(each.accuracy), "", ""])
-        for name, of in each.factors.items():
+    for row in found:
+        lines.append([row.model, "all annotated", f"{row.n:,}", percent(row.accuracy), "", ""])
+        for name, of in row.factors.items():
             interval = "–" if of.low is None else f"[{of.low:.2f}, {of.high:.2f}]"
             ratio = "–" if of.ratio is None else f"{of.ratio:.2f}"
             lines.append(["", name, f"{of.n:,}", percent(of.accuracy), ratio, interval])

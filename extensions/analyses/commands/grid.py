@@ -123,12 +123,12 @@ def _marked(
         known = store.names.tasks()
         stored = [name for name in metrics if name in known]  # without averages
         results = store.results.find(models, stored, set(metrics.values()), [OVERALL]) if stored else []
-        shown = [each for each in results if each.metric == metrics[each.eval_setting]]
-        own = [each for each in shown if each.origin not in ELSEWHERE]
-        published = PublishedValues(store, {each.model for each in own}, {each.eval_setting for each in own})
-        theirs = {(each.model, each.eval_setting) for each in shown if each.origin == "published"}
+        shown = [result for result in results if result.metric == metrics[result.eval_setting]]
+        own = [result for result in shown if result.origin not in ELSEWHERE]
+        published = PublishedValues(store, {result.model for result in own}, {result.eval_setting for result in own})
+        theirs = {(result.model, result.eval_setting) for result in shown if result.origin == "published"}
         return {
-            "differ_from_published": ("*", {each.cell for each in differing(published.compare(own))}),
+            "differ_from_published": ("*", {comparison.cell for comparison in differing(published.compare(own))}),
             "published": ("†", theirs),
         }
 
@@ -169,8 +169,8 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
 
     spec, metric = loaded.specs[name], loaded.others.get(name, loaded.metric)
     found = store.results.find(list(values), [name], [metric], [OVERALL]) if is_setting else []
-    errors = {each.model: each.stderr for each in found if each.stderr is not None}
-    clusters = {each.model: each.clusters for each in found}
+    errors = {result.model: result.stderr for result in found if result.stderr is not None}
+    clusters = {result.model: result.clusters for result in found}
     sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
     best, tied = tied_with_best(store, name, spec, values, errors, sizes)
     scale = 100 if spec.unit == FRACTION else 1
@@ -246,7 +246,7 @@ def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequenc
     if form == "markdown":
         lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
         lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
-        return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+        return "\n".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines)
     placed = {
         (name, column): cell
         for name, row in zip(rows, cells, strict=True)

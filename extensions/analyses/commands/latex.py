@@ -70,7 +70,7 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Tabl
     ]
     return "\n".join(
         [
-            rf"% \usepackage{{booktabs}}{''.join(f'; {each}' for each in said)}",
+            rf"% \usepackage{{booktabs}}{''.join(f'; {name}' for name in said)}",
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
             _line(heads),
@@ -83,7 +83,7 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Tabl
 
 
 def _line(cells: Sequence[str | TableCell]) -> str:
-    return rf"{' & '.join(number(each) if isinstance(each, TableCell) else escaped(each) for each in cells)} \\"
+    return rf"{' & '.join(number(cell) if isinstance(cell, TableCell) else escaped(cell) for cell in cells)} \\"
 
 
 def number(cell: TableCell) -> str:

@@ -67,7 +67,7 @@ def command(
     else:
         click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
-    samples = sorted({each.n for each in found.rows[0].settings})
+    samples = sorted({setting.n for setting in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
     footnote(
@@ -167,7 +167,7 @@ def _as_object(row: Ranked, score: str) -> dict[str, Any]:
         "mean_rank": row.mean_rank,
         "tied_with": list(row.tied_with),
         "eval_settings": [
-            {"eval_setting": each.eval_setting, "n": each.n, "value": each.value, "rank": each.rank}
-            for each in row.settings
+            {"eval_setting": setting.eval_setting, "n": setting.n, "value": setting.value, "rank": setting.rank}
+            for setting in row.settings
         ],
     }

@@ -68,12 +68,12 @@ def command(
     with Store.open(db_url) as store:
         found = selective_predictions(store, models, settings, risk / 100, by, delta, note)
     if as_json:
-        print_json([_as_object(each, risk, by, delta) for each in found])
+        print_json([_as_object(selective, risk, by, delta) for selective in found])
         return 0
     header = ["setting", "model", "n", "risk of all", "AURC", "95 %", "excess"]
     header += [f"answered at {risk:g} %", "95 %", "guaranteed", "from"]
     click.echo(table(header, map(_cells, found), right=range(2, len(header))))
-    clustered = any(each.clusters for each in found)
+    clustered = any(selective.clusters for selective in found)
     footnote(
         "in percent; risk: wrong answers among those given; AURC: the mean risk over all coverages; excess: AURC"
         " minus that"
@@ -108,8 +108,12 @@ def _as_object(row: Selective, risk: float, by: str, delta: float) -> dict[str, 
         **{"clusters": row.clusters, "by": by, "error": row.error, "aurc": asdict(row.area)},
         "at_risk": {"risk": risk / 100, "delta": delta, **asdict(row.at_risk)},
         "curve": [
-            {"coverage": whole.coverage[each], "risk": whole.risk[each], "threshold": _finite(whole.thresholds[each])}
-            for each in places
+            {
+                "coverage": whole.coverage[place],
+                "risk": whole.risk[place],
+                "threshold": _finite(whole.thresholds[place]),
+            }
+            for place in places
         ],
     }
 

@@ -68,8 +68,10 @@ def _counting(store: Store, model: str, setting: str) -> Evaluation:
     """The reported evaluation of a cell."""
     store.names.require("model", model)
     store.names.require("eval setting", setting)
-    complete = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
-    found = [each for each in current(complete) if each.origin != "imported"]
+    complete = [
+        evaluation for evaluation in store.evaluations.find([model], [setting]) if evaluation.status == "complete"
+    ]
+    found = [evaluation for evaluation in current(complete) if evaluation.origin != "imported"]
     if not found:
         raise UnknownNameError(f"the store has no complete evaluation of {model} on {setting} apart from imported ones")
     return found[0]
@@ -83,7 +85,10 @@ def _print(found: Why) -> None:
     if found.because:
         _section("Set aside because", found.because, "")
     if found.b == "today's definition":
-        checks = [f"{each.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(each)}" for each in found.certificates]
+        checks = [
+            f"{certificate.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(certificate)}"
+            for certificate in found.certificates
+        ]
         _section("Outputs", checks, "not checked yet; testbed run --verify compares some samples")
         return
     _section("Outputs", [describe_certificate(found.outputs)] if found.outputs else [], "no shared samples to compare")
@@ -125,5 +130,5 @@ def _as_object(found: Why) -> dict[str, Any]:
         "because": found.because,
         "outputs": certificate_as_object(found.outputs) if found.outputs else None,
         "metrics": [{"metric": name, "a": before, "b": after} for name, before, after in found.metrics],
-        "checks": [certificate_as_object(each) for each in found.certificates],
+        "checks": [certificate_as_object(certificate) for certificate in found.certificates],
     }

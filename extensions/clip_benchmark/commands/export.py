@@ -38,12 +38,12 @@ def command(path: Path, everything: bool, dump_classnames: bool, dump_templates:
     partial: set[tuple[str, str]] = set()
 
     def noted(results: Iterable[Result]) -> Iterator[Result]:
-        for each in results:
-            if is_part(each.eval_setting):
+        for result in results:
+            if is_part(result.eval_setting):
                 continue
-            if each.sample_limit or each.random_weights:
-                partial.add((each.eval_setting, each.model))
-            yield each
+            if result.sample_limit or result.random_weights:
+                partial.add((result.eval_setting, result.model))
+            yield result
 
     with Store.open(db_url) as store:
         note_parts(store)

@@ -81,7 +81,7 @@ def choose(
         print_json(_as_object(found, file))
         return 0
     chosen = found.file
-    held_out, by_chance = (_error(each, chosen.fraction) for each in (chosen.held_out, chosen.random))
+    held_out, by_chance = (_error(errors, chosen.fraction) for errors in (chosen.held_out, chosen.random))
     say(
         f"{size:,} of {chosen.n:,} samples of {setting} are in {file}: {chosen.method}, {chosen.estimator}. The"
         f" {chosen.score} of held-out models is off by {held_out}; with as many random samples by {by_chance}."
@@ -123,7 +123,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     if as_json:
         shared = {"eval_setting": file.eval_setting, "score": file.score, "anchors": len(file.samples), "n": file.n}
         shared["level"] = file.held_out.level
-        print_json([{**asdict(each), **shared, "is_estimate": True} for each in found])
+        print_json([{**asdict(found_one), **shared, "is_estimate": True} for found_one in found])
         return 0
     click.echo(_estimates(found, file, file.fraction))
     footnote(
@@ -131,8 +131,8 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
         f" anchors, not measured values; {_level(file)}; rank: among the {count(len(file.models), 'model')} that the"
         " anchors were chosen by"
     )
-    known = {each.name for each in file.models}
-    if seen := [each.model for each in found if each.model in known]:
+    known = {known_model.name for known_model in file.models}
+    if seen := [row.model for row in found if row.model in known]:
         note(f"the anchors were also chosen by {', '.join(seen)}, so this result does not transfer to new models")
     return 0
 
@@ -143,7 +143,7 @@ def _level(file: AnchorFile) -> str:
     level = file.held_out.level
     if level is None:
         return "the interval was computed by an older version and is too narrow: choose the anchors again"
-    few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
+    few = f", the most that {len({model.family for model in file.models})} families can show" * (level < LEVEL)
     return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 
 
@@ -151,23 +151,26 @@ def _estimates(found: Sequence[ScoreEstimate], file: AnchorFile, points: bool) -
     header = ["model", f"estimated {file.score}", "interval", "rank", "true", "error"]
     lines = [
         [
-            each.model,
-            mean_score(each.value, points),
-            f"[{mean_score(each.low, points)}, {mean_score(each.high, points)}]",
-            f"{each.rank} ({each.rank_low}–{each.rank_high})",
-            "–" if each.true is None else mean_score(each.true, points),
-            "–" if each.true is None else _amount(each.value - each.true, points, "+"),
+            estimate.model,
+            mean_score(estimate.value, points),
+            f"[{mean_score(estimate.low, points)}, {mean_score(estimate.high, points)}]",
+            f"{estimate.rank} ({estimate.rank_low}–{estimate.rank_high})",
+            "–" if estimate.true is None else mean_score(estimate.true, points),
+            "–" if estimate.true is None else _amount(estimate.value - estimate.true, points, "+"),
         ]
-        for each in found
+        for estimate in found
     ]
     return table(header, lines, right=[1, 3, 4, 5])
 
 
 def _ways(found: AnchorChoice) -> str:
     """The mean error of each way: a row for each method, a column for each estimator."""
-    estimators = [each for each in _ESTIMATORS if any(way[1] == each for way in found.errors)]
+    estimators = [name for name in _ESTIMATORS if any(way[1] == name for way in found.errors)]
     lines = [
-        [method, *(_amount(found.errors[method, each].mean_absolute, found.file.fraction) for each in estimators)]
+        [
+            method,
+            *(_amount(found.errors[method, estimator].mean_absolute, found.file.fraction) for estimator in estimators),
+        ]
         for method in _METHODS
         if (method, estimators[0]) in found.errors
     ]
@@ -194,7 +197,7 @@ def _as_object(found: AnchorChoice, path: Path) -> dict[str, object]:
         "random": asdict(file.random),
         "families": dict(found.families),
         "undeclared": list(found.undeclared),
-        "ways": [{"method": way[0], "estimator": way[1], **asdict(each)} for way, each in found.errors.items()],
+        "ways": [{"method": way[0], "estimator": way[1], **asdict(value)} for way, value in found.errors.items()],
     }
 
 

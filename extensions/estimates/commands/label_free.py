@@ -49,7 +49,7 @@ def command(
     from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
-        shifts = [each for each in matching_settings(store, settings) if each != known or each in settings]
+        shifts = [text for text in matching_settings(store, settings) if text != known or text in settings]
         found = label_free(store, models, shifts, known, calibrate, note)
     if as_json:
         print_json(_as_object(found, known))
@@ -95,8 +95,13 @@ def _with_error(value: float | None, true: float | None) -> str:
 
 def _summary(found: LabelFree) -> str:
     lines = [
-        [each.method, percent(each.mean_absolute), percent(each.largest), count(each.cells, "cell")]
-        for each in found.summary
+        [
+            method_errors.method,
+            percent(method_errors.mean_absolute),
+            percent(method_errors.largest),
+            count(method_errors.cells, "cell"),
+        ]
+        for method_errors in found.summary
     ]
     return table(["method", "mean error", "largest", "of"], lines, right=[1, 2, 3])
 
@@ -105,11 +110,11 @@ def _as_object(found: LabelFree, known: str) -> dict[str, Any]:
     return {
         "from": known,
         "is_estimate": True,
-        "estimates": [asdict(each) for each in found.rows],
+        "estimates": [asdict(row) for row in found.rows],
         "lines": {
             setting: None if line is None else {"slope": line.slope, "bias": line.bias, "r2": line.r2}
             for setting, line in found.lines.items()
         },
-        "summary": [asdict(each) for each in found.summary],
+        "summary": [asdict(method_errors) for method_errors in found.summary],
         "temperatures": dict(found.temperatures),
     }

@@ -38,7 +38,9 @@ def command(
         found = suspects(store, setting, models, score, note)
     if as_json:
         flags = ("alike", "negative")
-        print_json([{**asdict(each), **{name: getattr(each, name) for name in flags}} for each in found[:limit]])
+        print_json(
+            [{**asdict(suspect), **{name: getattr(suspect, name) for name in flags}} for suspect in found[:limit]]
+        )
         return 0
     if not found:
         say(f"No label of {setting} is doubtful.")
@@ -58,13 +60,16 @@ def _samples(found: Sequence[Suspect]) -> str:
     header = ["sample", "label", "best say", "by", "models wrong", "discrimination", "in doubt by"]
     lines = [
         [
-            *(each.sample, each.target_name if each.target_name is not None else str(each.target)),
-            *("–" if each.said_name is None else each.said_name, f"{each.said_by} of {each.best}"),
-            *(f"{each.wrong} of {each.models}", f"{each.discrimination:.2f} ± {each.error:.2f}".replace("-", "−")),
+            *(suspect.sample, suspect.target_name if suspect.target_name is not None else str(suspect.target)),
+            *("–" if suspect.said_name is None else suspect.said_name, f"{suspect.said_by} of {suspect.best}"),
+            *(
+                f"{suspect.wrong} of {suspect.models}",
+                f"{suspect.discrimination:.2f} ± {suspect.error:.2f}".replace("-", "−"),
+            ),
             " and ".join(
-                [*(["the best models"] if each.alike else []), *(["discrimination"] if each.negative else [])]
+                [*(["the best models"] if suspect.alike else []), *(["discrimination"] if suspect.negative else [])]
             ),
         ]
-        for each in found
+        for suspect in found
     ]
     return table(header, lines, right=[3, 4, 5])

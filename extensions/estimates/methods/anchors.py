@@ -119,8 +119,8 @@ def _stratified(known: KnownScores, size: int, rng: np.random.Generator) -> Anch
     n = len(known.scores)
     order = np.lexsort((rng.random(n), known.scores.mean(axis=1)))
     strata = np.array_split(order, size)
-    places = np.array([rng.choice(each) for each in strata])
-    return Anchors(places, np.array([len(each) / n for each in strata]))
+    places = np.array([rng.choice(stratum) for stratum in strata])
+    return Anchors(places, np.array([len(stratum) / n for stratum in strata]))
 
 
 def _lure(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:

@@ -177,7 +177,7 @@ def hold_out(
 def ways_to_choose(known: KnownScores) -> list[str]:
     """The methods that are possible with the available data."""
     lacking = {LURE} if known.best is None else set[str]()
-    return [each for each in METHODS if each not in lacking | ({IRT} if known.responses is None else set())]
+    return [method for method in METHODS if method not in lacking | ({IRT} if known.responses is None else set())]
 
 
 def blend_of(held_out: HeldOut, method: str) -> float:

@@ -128,7 +128,7 @@ def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Agreeme
     if models < LEAST:
         return None
     pairs = list(combinations(range(models), 2))
-    before, after = (_probit(_agreements(each, pairs), len(each)) for each in (known, shifted))
+    before, after = (_probit(_agreements(predicted, pairs), len(predicted)) for predicted in (known, shifted))
     apart = before - before.mean()
     spread = float(apart @ apart)
     if spread < 1e-12:

@@ -63,7 +63,7 @@ def command(
     registry.load(plugins)
     written, report = None, None
     with Store.create(db_url) as store:
-        known = {*registry.eval_settings.names(), *(each.name for each in store.names.all("eval setting"))}
+        known = {*registry.eval_settings.names(), *(stored.name for stored in store.names.all("eval setting"))}
         if form or samples is not None:
             written = _samples(Path(file), form, samples, known)
         if form != INSPECT:

@@ -64,11 +64,11 @@ def command(
         raise click.UsageError("--write requires --readme FILE")
     with Store.open(db_url) as store:
         cells, left_out = measured_cells(store, [model], settings)
-    if len({each.model for each in cells}) > 1:
+    if len({cell.model for cell in cells}) > 1:
         raise TestbedError(f"a card has one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
     note_counts(left_out)
     results = cards.card_results(cells, cards.read_hub(hub), everything)
-    partial = sum(each.evaluation.sample_limit is not None or each.evaluation.random_weights for each in cells)
+    partial = sum(cell.evaluation.sample_limit is not None or cell.evaluation.random_weights for cell in cells)
     if partial:
         note(
             f"{partial:,} of {len(cells):,} cells used part of the samples or random weights, which a card cannot"

@@ -39,14 +39,14 @@ def command(files: Sequence[Path], setting: str, db_url: str | None, as_json: bo
     with Store.open(db_url, "write") as store:
         found = add_people(store, setting, files)
     if as_json:
-        print_json([{"eval_setting": setting, **asdict(each)} for each in found])
+        print_json([{"eval_setting": setting, **asdict(person)} for person in found])
         return 0
     lines = [
         [
-            *(each.model, f"{each.n:,}", f"{percent(each.top1)} %", f"{each.unanswered:,}"),
-            *(f"{each.without:,}", f"{each.repeated:,}"),
+            *(person.model, f"{person.n:,}", f"{percent(person.top1)} %", f"{person.unanswered:,}"),
+            *(f"{person.without:,}", f"{person.repeated:,}"),
         ]
-        for each in found
+        for person in found
     ]
     header = ["model", "images", "top1", "no response", "not shown", "shown again"]
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5]))

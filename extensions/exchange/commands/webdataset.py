@@ -178,11 +178,11 @@ def _of_setting(setting: EvalSetting, split: str) -> ExportRequest:
     source = dataset.open()
     if setting.idx_subsample_list is not None or setting.samples.first:
         positions = setting.samples.positions(source)
-        source = Selected(source, positions, [source.targets[each] for each in positions], source.class_names)
+        source = Selected(source, positions, [source.targets[number] for number in positions], source.class_names)
     names, templates = source.class_names, None
     if setting.prompts.templates is not None:
         prompts = setting.prompts.spec(source.class_names)
         names, templates = prompts["class_names"], prompts["templates"]
         if setting.class_sublist is not None:
-            names = [names[each] for each in setting.class_sublist]
+            names = [names[number] for number in setting.class_sublist]
     return ExportRequest(source, setting.task, names, templates)

@@ -37,7 +37,7 @@ def records_in(folder: Path) -> list[Path]:
         StoreError: If there are none.
     """
     patterns = [f"{above}{RECORD}" for above in ("", "*/", "*/*/", "*/*/*/", "data/*/*/*/")]
-    found = sorted({each for pattern in patterns for each in folder.glob(pattern)})
+    found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not found:
         raise StoreError(
             f"{folder} has no records of Every Eval Ever; COLLECTION/DEVELOPER/MODEL/UUID.json was expected"
@@ -166,6 +166,6 @@ def _number(value: Any) -> float | None:
 
 def _texts(holder: Mapping[str, Any], key: str, where: str) -> list[str]:
     value = holder.get(key) or []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise StoreError(f"{where}: {key} should be a list of texts")
     return value

@@ -116,7 +116,7 @@ class SampleLines:
             answers = [truth(target)] if has_answer(target) else []
             return {"raw": target["question"], "reference": answers, **({"choices": choices} if choices else {})}
         right = target if isinstance(target, list | tuple) else [] if target is None else [target]
-        return {"raw": sample.id, "reference": [self._named(each) for each in right]}
+        return {"raw": sample.id, "reference": [self._named(class_number) for class_number in right]}
 
     def _named(self, target: Any) -> str:
         names = self._names
@@ -189,7 +189,7 @@ def _classes(logits: Any, names: Sequence[str]) -> list[SampleAnswer]:
             found.append(SampleAnswer(error="unreadable, or no finite output", metadata={OUTPUT: CLASS}))
             continue
         largest = np.argsort(-row, kind="stable")[:_SHOWN].tolist()
-        top = json.dumps([[names[each], float(row[each])] for each in largest])
+        top = json.dumps([[names[class_number], float(row[class_number])] for class_number in largest])
         name = names[predicted]
         found.append(
             SampleAnswer([name], attribution=[_attribution(name, "argmax")], metadata={OUTPUT: CLASS, TOP: top})

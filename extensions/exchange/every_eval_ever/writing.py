@@ -84,7 +84,7 @@ def _write_cell(
     assert cell.evaluation.dataset_id is not None
     dataset = store.datasets.get(cell.evaluation.dataset_id)
     record = record_of(cell, dataset, organization, relationship)
-    done.left_out[UNDEFINED] += sum(finite_value(each) is None for each in cell.metrics)
+    done.left_out[UNDEFINED] += sum(finite_value(metric) is None for metric in cell.metrics)
     link = {
         "evaluation_id": record["evaluation_id"],
         "model_id": record["model_info"]["id"],
@@ -93,7 +93,7 @@ def _write_cell(
     main = _main(cell.metrics)
     link |= {"evaluation_result_id": result_id(main)} if main else {}
     samples = SampleLines(cell, dataset, link)
-    lines = [_line(each) for each in samples.lines(store)]
+    lines = [_line(sample_line) for sample_line in samples.lines(store)]
     content = "".join(f"{line}\n" for line in lines).encode()
     done.left_out.update(samples.incomplete)
     # Their data store accepts only random UUIDs (version 4); this one has their format, but is a hash of the content.
@@ -120,7 +120,9 @@ def _write_cell(
 
 def _main(metrics: Sequence[Metric]) -> Metric | None:
     """The main metric of all samples."""
-    found = {spec_of(each): each for each in metrics if each.slice == OVERALL and finite_value(each) is not None}
+    found = {
+        spec_of(metric): metric for metric in metrics if metric.slice == OVERALL and finite_value(metric) is not None
+    }
     main = main_metric(found)
     return None if main is None else found[main]
 

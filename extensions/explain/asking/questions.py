@@ -59,7 +59,7 @@ class _Heard(Values):
     def replies(self, role: str, messages: Sequence[Message]) -> list[Reply]:
         """See `Values.replies`."""
         found = self.heard.get(role, {})
-        return [found.get(request_text(each)) for each in messages]
+        return [found.get(request_text(message)) for message in messages]
 
 
 class Questions:
@@ -85,12 +85,12 @@ class Questions:
     @property
     def used(self) -> int:
         """The number of answers needed so far, including stored ones."""
-        return sum(each.used for each in self._respondents.values())
+        return sum(respondent.used for respondent in self._respondents.values())
 
     @property
     def sent(self) -> dict[str, int]:
         """Model → number of messages sent."""
-        return {name: each.sent for name, each in self._respondents.items() if each.sent}
+        return {name: value.sent for name, value in self._respondents.items() if value.sent}
 
     def asks_anew(self, variant: Variant) -> bool:
         """Whether the model under test is asked, rather than only a judge."""
@@ -99,7 +99,7 @@ class Questions:
 
     def judges(self, variant: Variant | None) -> Counter[str]:
         """Judge → maximum number of requests per answer."""
-        return Counter(each.by for each in self._judging(variant)[1].values())
+        return Counter(judging.by for judging in self._judging(variant)[1].values())
 
     def require_model(self) -> None:
         """Checks that the model can be asked, and that it is the evaluated one.
@@ -186,11 +186,11 @@ class Questions:
         setting, asked = self._judging(variant)
         if setting.task == task.name:
             scoring, _, rules = named(setting)
-            columns = [columns_of(each.target, setting.name) for each in samples]
+            columns = [columns_of(sample.target, setting.name) for sample in samples]
             return score_array(verdicts_of(scoring, columns, replies_of(outputs), rules))
         values = _Heard(outputs, samples)
         for role, items in asked.items():
-            messages = [each for each in items.requests(setting, values) if isinstance(each, Message)]
+            messages = [request for request in items.requests(setting, values) if isinstance(request, Message)]
             assert isinstance(items.op, Answers)
             replies = map(_reply, self._respondent(items.by).answers(messages, items.op.config))
             values.heard[role] = dict(zip(map(request_text, messages), replies, strict=True))
@@ -204,7 +204,7 @@ class Questions:
         said = [(row, turns) for row in rows if (turns := self._conversation(op, row))]
         answer = partial(self._model.answers, config=op.config)
         outputs = converse(answer, [turns for _, turns in said])
-        found = {row: _reply(each) for (row, _), each in zip(said, outputs, strict=True)}
+        found = {row: _reply(output) for (row, _), output in zip(said, outputs, strict=True)}
         return [found.get(row) for row in rows]
 
     def _evaluated(self, variant: Variant) -> Sequence[Reply] | None:
@@ -217,11 +217,11 @@ class Questions:
         op, identity = self._op(variant), self.cell.identity
         spec = op.spec(self.cell.model, self._base, self.cell.dataset.class_names, self.seed)
         forward = describe_fields({**spec, "restricted": op.restricts(self.cell.model, self._base)})
-        own = {name: each for name, each in identity["forward"].items() if name == "source"}
+        own = {name: value for name, value in identity["forward"].items() if name == "source"}
         model = weights_identity(identity["model"]["spec"], identity["model"]["weights"])
         fingerprint = forward_fingerprint(model, identity["dtype"], dict(sorted((forward | own).items())))
         found = self.cell.store.evaluations.sources([fingerprint])
-        same = next((each for each in found if each.dataset_id == self.cell.evaluation.dataset_id), None)
+        same = next((item for item in found if item.dataset_id == self.cell.evaluation.dataset_id), None)
         return None if same is None else list(read_outputs(self.cell.store, same.id))
 
     # Definitions --------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Questions:
         if variant is not None and not self.asks_anew(variant):
             setting = asking(setting, setting.name, [variant.change])
         built = judged.build(Graph(self.cell.model, setting)).inputs
-        return setting, {role: each for role, each in built.items() if isinstance(each, Items)}
+        return setting, {role: value for role, value in built.items() if isinstance(value, Items)}
 
     @cached_property
     def _source(self) -> Any:
@@ -255,6 +255,8 @@ class Questions:
     @cached_property
     def _positions(self) -> Sequence[int]:
         positions = self._base.samples.positions(self._source, self.cell.evaluation.sample_limit)
-        if [self._source.ids[each] for each in positions] != [each.id for each in self.cell.dataset.samples]:
+        if [self._source.ids[position] for position in positions] != [
+            sample.id for sample in self.cell.dataset.samples
+        ]:
             raise NotApplicableError("the data set is not the one that was evaluated")
         return positions

@@ -64,7 +64,7 @@ def ask(
         return
     try:
         race = _Race(cell, found, variants, REQUESTS if requests is None else requests, device)
-        if allow and not any(each.verdict == GIVES for each in found.rows):
+        if allow and not any(row.verdict == GIVES for row in found.rows):
             try:
                 race.run(say)
             finally:
@@ -77,7 +77,7 @@ def ask(
         )
     except TestbedError as error:
         why = str(error)
-    found.not_tried.update({each.axis: why for each in variants})
+    found.not_tried.update({variant.axis: why for variant in variants})
 
 
 def _variants(cell: EvaluatedCell, found: Explanation, axes: Sequence[Axis]) -> list[Variant]:
@@ -91,12 +91,12 @@ def _variants(cell: EvaluatedCell, found: Explanation, axes: Sequence[Axis]) -> 
         except NotApplicableError as error:
             found.not_tried[axis.name] = str(error)
             continue
-        for each in variants:
+        for variant in variants:
             try:
-                each.change(own)
-                able.append(each)
+                variant.change(own)
+                able.append(variant)
             except NotApplicableError as error:
-                found.failed.append((each, str(error)))
+                found.failed.append((variant, str(error)))
     return able
 
 
@@ -108,7 +108,7 @@ class _Race:
     ) -> None:
         scores = [cell.scores(each.metric) for each in found.targets]
         own = next(iter(cell.store.scores.read(cell.evaluation.id, "score").values()), None)
-        if own is None or not all(each is not None and np.array_equal(each, own, equal_nan=True) for each in scores):
+        if own is None or not all(score is not None and np.array_equal(score, own, equal_nan=True) for score in scores):
             raise NotApplicableError("the metric is not the mean of the answers' scores")
         self.stored: Array = own.astype(np.float64)
         self.cell = cell
@@ -126,8 +126,8 @@ class _Race:
         most: Counter[str] = Counter()
         if asked := sum(map(self.questions.asks_anew, self.variants)):
             most[self.cell.evaluation.model] = asked * sum(self.cell.turns[row] for row in self.order)
-        for each in self.variants:
-            for judge, times in self.questions.judges(each).items():
+        for variant in self.variants:
+            for judge, times in self.questions.judges(variant).items():
                 most[judge] += times * len(self.order)
         return dict(most)
 
@@ -142,7 +142,7 @@ class _Race:
     @cached_property
     def _calls(self) -> dict[Variant, int]:
         """The maximum number of judge requests per answer."""
-        return {each: self.questions.judges(each).total() for each in self.variants}
+        return {variant: self.questions.judges(variant).total() for variant in self.variants}
 
     def _cost(self, variant: Variant, row: int) -> int:
         """The maximum number of answers per sample."""
@@ -154,7 +154,7 @@ class _Race:
         left = self.budget - self.questions.used
         larger = min(max(FIRST, GROWTH * size), len(self.order))
         for place in range(size, larger):
-            left -= sum(self._cost(each, self.order[place]) for each in alive)
+            left -= sum(self._cost(variant, self.order[place]) for variant in alive)
             if left < 0:
                 return place
         return larger
@@ -165,21 +165,21 @@ class _Race:
         """Asks, and adds rows to the explanation."""
         self._leave_out()
         compared = self.order[:COMPARED]
-        idle = [each for each in self.variants if self.questions.idle(each, compared)]
+        idle = [variant for variant in self.variants if self.questions.idle(variant, compared)]
         self.found.idle += idle
-        alive = self.variants = [each for each in self.variants if each not in idle]
+        alive = self.variants = [variant for variant in self.variants if variant not in idle]
         if not alive or not self.order:
             return
         say(f"{self._plan()}: {self.bounds_in_words()}")
         size, rows = 0, {}
-        for each in [each for each in alive if not self._cost(each, self.order[0])]:
-            rows[each] = self._row(each, self.order)  # an evaluation has all answers
-            alive = [other for other in alive if other is not each]
+        for variant in [variant for variant in alive if not self._cost(variant, self.order[0])]:
+            rows[variant] = self._row(variant, self.order)  # an evaluation has all answers
+            alive = [other for other in alive if other is not variant]
         while alive and (larger := self._next(size, alive)) > size:
             size = larger
-            for each in alive:
-                rows[each] = self._row(each, self.order[:size])
-            alive = [each for each in alive if rows[each].verdict != EXCLUDED]
+            for variant in alive:
+                rows[variant] = self._row(variant, self.order[:size])
+            alive = [variant for variant in alive if rows[variant].verdict != EXCLUDED]
         ranks = [GIVES, UNDECIDED, EXCLUDED]
         self.found.rows += rows.values()
         self.found.rows.sort(key=lambda each: (ranks.index(each.verdict), each.distance(self.found.targets)))
@@ -191,13 +191,13 @@ class _Race:
             (questions.require_judges, lambda each: own & set(questions.judges(each))),
             (questions.require_model, questions.asks_anew),
         ):
-            concerned = [each for each in self.variants if concerns(each)]
+            concerned = [variant for variant in self.variants if concerns(variant)]
             try:
                 if concerned:
                     check()
             except NotApplicableError as error:
-                self.found.not_tried.update({each.axis: str(error) for each in concerned})
-                self.variants = [each for each in self.variants if each not in concerned]
+                self.found.not_tried.update({variant.axis: str(error) for variant in concerned})
+                self.variants = [variant for variant in self.variants if variant not in concerned]
 
     def _plan(self) -> str:
         asked = sum(map(self.questions.asks_anew, self.variants))
@@ -208,7 +208,7 @@ class _Race:
 
     def _row(self, variant: Variant, drawn: Sequence[int]) -> VariantResult:
         before, after = self.stored[list(drawn)], self.questions.scores(variant, drawn)
-        estimates = tuple(_estimate(each.stored, before, after, len(self.order)) for each in self.found.targets)
+        estimates = tuple(_estimate(target.stored, before, after, len(self.order)) for target in self.found.targets)
         said = verdict(estimates, self.found.targets)
         whole = len(drawn) == len(self.order)
         if said == EXCLUDED and not whole and not self._far(estimates):

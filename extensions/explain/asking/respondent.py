@@ -91,8 +91,8 @@ class Respondent:
 
     def _stored(self, node: str, texts: Sequence[str]) -> dict[str, Output]:
         found: dict[str, Output] = {}
-        for each in (refusals_of(node), node):
-            answers = zip(texts, self.cell.store.items.read_answers(each, texts), strict=True)
+        for name in (refusals_of(node), node):
+            answers = zip(texts, self.cell.store.items.read_answers(name, texts), strict=True)
             found |= {text: answer for text, answer in answers if answer is not None}
         return found
 
@@ -105,7 +105,7 @@ class Respondent:
 
         self.sent += len(messages)
         found = dict(zip(messages, answerer.answer(self.loaded, list(messages.values()), keep), strict=True))
-        refused = {text: each for text, each in found.items() if isinstance(each, dict) and not answered(each)}
+        refused = {text: value for text, value in found.items() if isinstance(value, dict) and not answered(value)}
         self._store(refusals_of(node), refused)
         answerer.give_up_if_hopeless(len(messages), max(len(messages), HOPELESS))
         return found

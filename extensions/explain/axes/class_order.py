@@ -73,7 +73,7 @@ def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Tabl
     seen: list[Array] = []
     for name, change in found.items():
         right = change(Table(cell.viewed(cell.logits[:1]), np.arange(count)[:, None], np.arange(count))).right
-        if not any(np.array_equal(right, each) for each in seen):
+        if not any(np.array_equal(right, earlier) for earlier in seen):
             seen.append(right)
             yield name, change
 

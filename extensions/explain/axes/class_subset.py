@@ -73,7 +73,7 @@ def _subsets(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table
             "every second class from the first": order % 2 == 0,
             "every second class from the second": order % 2 == 1,
         }.items():
-            if kept.sum() > 1 and not any(np.array_equal(kept, each) for each in seen):
+            if kept.sum() > 1 and not any(np.array_equal(kept, earlier) for earlier in seen):
                 seen.append(kept)
                 yield f"{name}{place}, only these compete", partial(_subset, kept, True)
                 yield f"{name}{place}, all compete", partial(_subset, kept, False)

@@ -29,7 +29,7 @@ def _judges_of(cell: EvaluatedCell) -> list[str]:
     Raises:
         NotApplicableError: If no model judges its answers.
     """
-    judges = [each for each in asked_of(cell.setting).judges.split(AND) if each and not each.startswith(LABELS)]
+    judges = [word for word in asked_of(cell.setting).judges.split(AND) if word and not word.startswith(LABELS)]
     if not judges:
         raise NotApplicableError("no model judges these answers")
     return judges

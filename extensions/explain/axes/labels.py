@@ -24,7 +24,7 @@ def _shared(cell: EvaluatedCell, other: DatasetInfo) -> Array | None:
     if not found or None in found:
         return None
     targets = [targets_of(other.samples)[place] for place in found if place is not None]
-    if not all(_are_classes(each, cell.classes) for each in targets):
+    if not all(_are_classes(target, cell.classes) for target in targets):
         return None
     right = right_classes(targets)
     return None if right.shape == cell.right.shape and np.array_equal(right, cell.right) else right
@@ -32,7 +32,7 @@ def _shared(cell: EvaluatedCell, other: DatasetInfo) -> Array | None:
 
 def _are_classes(target: object, classes: int) -> bool:
     listed = target if isinstance(target, list) else [target]
-    return all(type(each) is int and 0 <= each < classes for each in listed)
+    return all(type(label) is int and 0 <= label < classes for label in listed)
 
 
 def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:

@@ -22,8 +22,8 @@ FIRST = (1, 5)  # k of the usual top-k metrics
 
 def _shares(cell: EvaluatedCell) -> Found:
     """Shares of right answers, which any other variant can be combined with."""
-    stored = [metric_of(each.name) for each in _stored(cell)]
-    ranks = sorted({*FIRST, *(each[0] for each in stored if each is not None)})
+    stored = [metric_of(metric.name) for metric in _stored(cell)]
+    ranks = sorted({*FIRST, *(parsed[0] for parsed in stored if parsed is not None)})
     for inverted, sign in ((False, ""), (True, ERROR)):
         for k in ranks:
             if k < cell.classes:
@@ -34,7 +34,7 @@ def _shares(cell: EvaluatedCell) -> Found:
 
 def _stored(cell: EvaluatedCell) -> list[Metric]:
     metrics = cell.store.results.metrics(cell.evaluation.id)
-    return [each for each in metrics if (each.slice, each.unit) == (OVERALL, FRACTION)]
+    return [metric for metric in metrics if (metric.slice, metric.unit) == (OVERALL, FRACTION)]
 
 
 def _constant(value: float) -> Callable[[Table], Table]:
@@ -44,8 +44,8 @@ def _constant(value: float) -> Callable[[Table], Table]:
 
 def _others(cell: EvaluatedCell) -> Found:
     """Other stored metrics, and metrics that others compute."""
-    stored = [each for each in _stored(cell) if _is_other(cell, each.name)]
-    known = {each.name: each.value for each in stored if each.value is not None}
+    stored = [metric for metric in _stored(cell) if _is_other(cell, metric.name)]
+    known = {metric.name: metric.value for metric in stored if metric.value is not None}
     if cell.classifies and cell.right.shape[1] == 1:
         known |= {name: value for name, value in _computed(cell) if name not in known}
     for name, value in known.items():

@@ -44,7 +44,7 @@ def _weights(cell: EvaluatedCell) -> Found:
     if LOGITS not in model.capabilities or not model.arch:
         raise NotApplicableError("the model has no architecture with other weights")
     siblings = [name for name in cell.catalog.model_names() if name.partition(".")[0] == model.name.partition(".")[0]]
-    stored = [each.name for each in cell.store.names.all("model")]
+    stored = [entry.name for entry in cell.store.names.all("model")]
     for name in dict.fromkeys([*siblings, *stored, *_beside(cell)]):
         if name != model.name and (other := _other(cell, name)) is not None:
             yield name, partial(_with_weights, other)
@@ -52,15 +52,17 @@ def _weights(cell: EvaluatedCell) -> Found:
 
 def _beside(cell: EvaluatedCell) -> list[str]:
     """The checkpoints in the model's own folder, nearest in alphabetical order first."""
-    reference = next((each.reference for each in active().own_names if each.name == cell.model.name), cell.model.name)
+    reference = next(
+        (own_name.reference for own_name in active().own_names if own_name.name == cell.model.name), cell.model.name
+    )
     found = own_path(reference)
     if found is None or not found[1].is_file():
         return []
     before, own = found
-    files = {each for each in own.parent.iterdir() if each.is_file() and each.name.endswith(SUFFIXES)}
+    files = {path for path in own.parent.iterdir() if path.is_file() and path.name.endswith(SUFFIXES)}
     ordered = sorted({*files, own}, key=lambda each: natural_key(each.name))
     nearest = sorted(ordered, key=lambda each: abs(ordered.index(each) - ordered.index(own)))
-    return [f"{before}{each}" for each in nearest[1 : MOST_BESIDE + 1]]
+    return [f"{before}{path}" for path in nearest[1 : MOST_BESIDE + 1]]
 
 
 def _other(cell: EvaluatedCell, name: str) -> ModelDefinition | None:

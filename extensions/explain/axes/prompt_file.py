@@ -23,10 +23,10 @@ def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Texts], Text
     if found is None:
         raise NotApplicableError(f"{name} has no prompts for any class, such as {own.class_names[0]!r}")
     if isinstance(found, dict):
-        missing = [each for each in own.class_names if not found.get(each)]
+        missing = [text for text in own.class_names if not found.get(text)]
         if missing:
             raise NotApplicableError(f"{name} has no prompts for {len(missing):,} classes, such as {missing[0]!r}")
-        yield name, partial(replace, templates=tuple(tuple(found[each]) for each in own.class_names))
+        yield name, partial(replace, templates=tuple(tuple(found[text]) for text in own.class_names))
     else:
         yield name, partial(replace, templates=tuple(found))
 

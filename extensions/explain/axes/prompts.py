@@ -21,7 +21,7 @@ def _template_sets(cell: EvaluatedCell) -> dict[str, tuple[str, ...]]:
     """Known sets of templates by name."""
     import open_clip
 
-    sets: dict[str, tuple[str, ...]] = {f"one prompt, {each!r}": (each,) for each in ONE}
+    sets: dict[str, tuple[str, ...]] = {f"one prompt, {text!r}": (text,) for text in ONE}
     for name, functions in (
         ("CLIP's 80 for ImageNet", open_clip.OPENAI_IMAGENET_TEMPLATES),
         ("CLIP's best 7 for ImageNet", open_clip.SIMPLE_IMAGENET_TEMPLATES),

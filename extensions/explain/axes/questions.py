@@ -35,7 +35,7 @@ Found = Iterator[tuple[str, Callable[[QuestionProtocol], QuestionProtocol]]]
 
 def without_hint(row: Row, prompt: Prompt) -> Sequence[Turn]:
     """The turns for a row without its hint."""
-    return prompt(replace(row, columns={name: each for name, each in row.columns.items() if name != "hint"}))
+    return prompt(replace(row, columns={name: value for name, value in row.columns.items() if name != "hint"}))
 
 
 def options_written(row: Row, prompt: Prompt, form: str) -> Sequence[Turn]:

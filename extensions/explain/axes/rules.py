@@ -20,7 +20,7 @@ def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Tabl
     if cell.classifies:
         raise NotApplicableError("logits are not read by rules")
     own = cell.catalog.eval_settings.reference(cell.evaluation.eval_setting)
-    metrics = [each.name for each in cell.store.results.metrics(cell.evaluation.id)]
+    metrics = [metric.name for metric in cell.store.results.metrics(cell.evaluation.id)]
     found = 0
     for other in cell.store.evaluations.find([cell.evaluation.model], statuses=["complete"]):
         reference = cell.catalog.eval_settings.reference(other.eval_setting)

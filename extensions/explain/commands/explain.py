@@ -105,7 +105,7 @@ def command(
         origin = "as given"
         if not values:
             values, origin = claimed(store, model, setting, source)
-        stages = [each for each in Stage if samples != 0 or each != Stage.IMAGES]
+        stages = [stage for stage in Stage if samples != 0 or stage != Stage.IMAGES]
         found = explain(
             store,
             registry,
@@ -133,8 +133,8 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
             f"{target.metric}: published {_number(target.value, target.rounding)} ({origin}); stored"
             f" {percent(target.stored)} on {count(found.samples, 'sample')}; {gap:+.2f} points"
         )
-    shown = [each for each in found.rows if each.verdict != "excluded"]
-    excluded = [each for each in found.rows if each.verdict == "excluded"]
+    shown = [row for row in found.rows if row.verdict != "excluded"]
+    excluded = [row for row in found.rows if row.verdict == "excluded"]
     kept = excluded if everything else excluded[:SHOWN]
     if not found.agrees:
         _print_rows(found, [*shown, *kept])
@@ -151,7 +151,7 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
 def _print_rows(found: Explanation, rows: Sequence[VariantResult]) -> None:
     if not rows:
         return
-    header = [*(each.metric for each in found.targets), "± 95 %", "verdict", "variant"]
+    header = [*(target.metric for target in found.targets), "± 95 %", "verdict", "variant"]
     lines = [[*map(_value, row.estimates), _width(row), row.verdict, row.name] for row in rows]
     click.echo("\n" + fitted(header, lines, range(len(found.targets) + 1), min(WIDTH, line_width() or WIDTH)))
 
@@ -244,8 +244,8 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "agrees": found.agrees,
         "explained": found.explained,
         "sentence": found.sentence(),
-        "variants": [row(each) for each in found.rows],
-        "combinations": [row(each) for each in found.combinations],
+        "variants": [row(result) for result in found.rows],
+        "combinations": [row(combination) for combination in found.combinations],
         "combinations_tried": found.combinations_tried,
         "combinations_left": found.combinations_left,
         "samples_that_decide_most": found.enough,

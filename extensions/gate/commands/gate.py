@@ -55,8 +55,8 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
         click.echo(_markdown(found))
     else:
         click.echo(f"{prose(sentence(found))}\n\n{table(_HEADER, map(_cells, found.rows), right=(2, 3, 4, 6, 8, 9))}")
-        for each in _notes(found):
-            note(each)
+        for text in _notes(found):
+            note(text)
         footnote(_explained(found))
     return EXITS[found.verdict]
 
@@ -115,9 +115,9 @@ def _notes(found: Decision) -> list[str]:
     notes = [f"{_where(row)}: {row.why}" for row in found.rows if row.why]
     small = sorted({row.rule.margin for row in found.rows if row.points and 0 < row.rule.margin < SMALL})
     notes += [
-        f"margin {each:g}: points? It accepts a loss of {each:g} % of the samples; for {100 * each:g} % write"
-        f" {100 * each:g}"
-        for each in small
+        f"margin {number:g}: points? It accepts a loss of {number:g} % of the samples; for {100 * number:g} % write"
+        f" {100 * number:g}"
+        for number in small
     ]
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:
         notes.append(f"these cannot fail, since no loss would be shown with so few samples: {_listed(blind)}")
@@ -125,7 +125,7 @@ def _notes(found: Decision) -> list[str]:
         notes.append("no rule of the policy must hold, so this gate cannot fail")
     own, other = found.parameters
     if found.cost is not None:
-        told = " and ".join("an unknown number" if each is None else f"{each:,}" for each in (own, other))
+        told = " and ".join("an unknown number" if number is None else f"{number:,}" for number in (own, other))
         notes.append(
             f"parameters of the candidate and of the baseline: {told}; accepted: at most"
             f" {found.policy.parameters:g} times as many; {found.cost}"
@@ -150,7 +150,7 @@ def _markdown(found: Decision) -> str:
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
     rows = [line(_HEADER), line(["---"] * len(_HEADER)), *(line(_cells(row)) for row in found.rows)]
-    notes = [f"- {each}" for each in _notes(found)]
+    notes = [f"- {note}" for note in _notes(found)]
     shown = [f"**{sentence(found)}**", "\n".join(rows), *(["\n".join(notes)] if notes else [])]
     return "\n\n".join([*shown, f"<sub>{_explained(found)}</sub>"])
 

@@ -61,10 +61,10 @@ def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_js
             note(f"{folder} does not hold {count(len(missing), 'file')}, such as {missing[0].file}")
     else:
         found, missing = downloaded(wanted, note)
-        for each in missing:
+        for missing_name in missing:
             note(
-                f"{each.file} was collected from {each.path} of {each.repository}; use --from DIR to read it from a"
-                " folder"
+                f"{missing_name.file} was collected from {missing_name.path} of {missing_name.repository}; use --from"
+                " DIR to read it from a folder"
             )
     with Store.create(db_url) as store:
         added = [add_known(store, file, path) for file, path in found.items()]
@@ -173,21 +173,21 @@ def disagree(
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        known = [each.name for each in store.claims.sources()]
-        if unknown := [each for each in sources if each not in known]:
+        known = [source.name for source in store.claims.sources()]
+        if unknown := [source for source in sources if source not in known]:
             stored = ", ".join(dict.fromkeys(known)) or "no sources"
             raise TestbedError(f"nothing from {unknown[0]!r} is stored; stored sources: {stored}")
         claims = mapped_now(store, store.claims.find(sources=sources or None))
     found = disagreements(about(claims, models, settings))
     if as_json:
-        print_json([_as_object(each, Decimal(repr(by))) for each in found])
+        print_json([_as_object(disagreement, Decimal(repr(by))) for disagreement in found])
         return 0
     if not found:
         say("no two sources have values with the same weights, setting and metric")
-    for each in found:
-        say(each.summary(by))
-    for each in found:
-        _print_pairs(each, Decimal(repr(by)), limit)
+    for disagreement in found:
+        say(disagreement.summary(by))
+    for disagreement in found:
+        _print_pairs(disagreement, Decimal(repr(by)), limit)
     return 0
 
 
@@ -205,18 +205,21 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     with Store.open(db_url) as store:
         found = covered(store.claims.sources(), mapped_now(store, store.claims.find()))
     if as_json:
-        print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
+        print_json([{**vars(source), "values": source.values, "mapped": source.mapped} for source in found])
         return 0
     if not found:
         say("nothing is stored; testbed published fetch stores the known sources")
         return 0
     rows = [
-        [each.name, *(f"{number:,}" for number in (each.files, each.rows, each.values, each.claims, each.mapped))]
-        for each in found
+        [
+            source.name,
+            *(f"{number:,}" for number in (source.files, source.rows, source.values, source.claims, source.mapped)),
+        ]
+        for source in found
     ]
     click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
-    for each in found:
-        _print_reasons(each)
+    for source in found:
+        _print_reasons(source)
     return 0
 
 
@@ -232,7 +235,7 @@ def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
 
     with Store.open(db_url, "write" if sources else "read") as store:
         known = store.claims.order()
-        if unknown := [each for each in sources if each not in known]:
+        if unknown := [source for source in sources if source not in known]:
             raise TestbedError(f"nothing from {unknown[0]!r} is stored; stored sources: {', '.join(known) or 'none'}")
         if sources:
             store.claims.prefer(sources)
@@ -254,12 +257,12 @@ def _as_object(found: Disagreement, by: Decimal) -> dict[str, Any]:
         "more_than_5_points": len(found.beyond(Decimal(5))),
         "differing": [
             {
-                "points": float(each.points),
-                "weights": each.weights,
-                "first": asdict(each.first),
-                "second": asdict(each.second),
+                "points": float(pair.points),
+                "weights": pair.weights,
+                "first": asdict(pair.first),
+                "second": asdict(pair.second),
             }
-            for each in found.beyond(by)
+            for pair in found.beyond(by)
         ],
     }
 
@@ -270,13 +273,13 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
         return
     rows = [
         [
-            f"{each.points:+.2f}",
-            each.first.model,
-            _on(each.first),
-            percent(each.first.value),
-            percent(each.second.value),
+            f"{pair.points:+.2f}",
+            pair.first.model,
+            _on(pair.first),
+            percent(pair.first.value),
+            percent(pair.second.value),
         ]
-        for each in beyond[:limit]
+        for pair in beyond[:limit]
     ]
     header = ["points", "model", "eval setting", found.first, found.second]
     click.echo(f"\n{table(header, rows, right=(0, 3, 4))}")
@@ -332,18 +335,26 @@ def _print_added(added: Sequence[FileClaims], as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {**asdict(each.source), "claims": len(each.claims), "new": each.new, "unmapped": each.unmapped}
-                for each in added
+                {
+                    **asdict(added_file.source),
+                    "claims": len(added_file.claims),
+                    "new": added_file.new,
+                    "unmapped": added_file.unmapped,
+                }
+                for added_file in added
             ]
         )
         return
-    names = list(dict.fromkeys(each.source.name for each in added))
+    names = list(dict.fromkeys(added_file.source.name for added_file in added))
     rows = []
     for name in names:
-        of = [each for each in added if each.source.name == name]
-        claims, new = (sum(numbers) for numbers in ((len(each.claims) for each in of), (each.new for each in of)))
-        mapped = claims - sum(each.unmapped.total() for each in of)
-        read = sum(each.source.rows for each in of)
+        of = [added_file for added_file in added if added_file.source.name == name]
+        claims, new = (
+            sum(numbers)
+            for numbers in ((len(added_file.claims) for added_file in of), (added_file.new for added_file in of))
+        )
+        mapped = claims - sum(added_file.unmapped.total() for added_file in of)
+        read = sum(added_file.source.rows for added_file in of)
         rows.append([name, *(f"{number:,}" for number in (len(of), read, claims, new, mapped))])
     click.echo(table(["source", "files", "rows", "claims", "new", "mapped"], rows, right=range(1, 6)))
     if len(added) == 1:

@@ -55,7 +55,7 @@ def read(document: Document, reading: Reading) -> None:
         model = _object(record, "model_info")
         document.require_texts(model, ("id",), f"{where}, model_info")
         results = record["evaluation_results"]
-        if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
+        if not isinstance(results, list) or not all(isinstance(entry, dict) for entry in results):
             raise StoreError(f"{document.path}, {where}: evaluation_results should be a list of objects")
         for place, result in enumerate(results, start=1):
             _read_result(document, reading, record, result, f"{where}, result {place}")
@@ -115,7 +115,7 @@ def _own_metric(config: Mapping[str, Any], details: Mapping[str, Any], where: st
         None if config.get(key) in UNBOUNDED else _number(config.get(key)) for key in ("min_score", "max_score")
     )
     try:
-        better, headline, zero_one = (json.loads(str(details[each])) for each in DECLARATIONS)
+        better, headline, zero_one = (json.loads(str(details[text])) for text in DECLARATIONS)
     except (KeyError, ValueError, RecursionError):
         better, headline, zero_one = "", 0, False
     fits = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and isinstance(unit, str) and len(unit) <= LONGEST
@@ -135,7 +135,7 @@ def _is_nan(number: float | None) -> bool:
 def _metric(config: Mapping[str, Any]) -> tuple[MetricSpec, int]:
     """The metric, and the representation of the fraction 1."""
     named = [config.get(key) for key in ("metric_id", "metric_name", "evaluation_description")]
-    name = next((each for each in named if isinstance(each, str) and each and len(each) <= LONGEST), SCORE)
+    name = next((entry for entry in named if isinstance(entry, str) and entry and len(entry) <= LONGEST), SCORE)
     better = LOWER if config.get("lower_is_better") is True else HIGHER
     ends = [str(config.get(key, "")).removesuffix(".0") for key in ("min_score", "max_score")]
     if name in KNOWN:
@@ -161,7 +161,7 @@ def _protocol(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str,
         "evaluated at": result.get("evaluation_timestamp") or record.get("evaluation_timestamp"),
         **{key.replace("_", " "): arguments.get(key) for key in ("temperature", "max_tokens", "prompt_template")},
     }
-    return {key: str(each) for key, each in told.items() if isinstance(each, str) and each}
+    return {key: str(value) for key, value in told.items() if isinstance(value, str) and value}
 
 
 def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:

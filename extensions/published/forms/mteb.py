@@ -95,10 +95,10 @@ def _scores(document: Document, record: Mapping[str, Any]) -> Iterator[tuple[str
     """Each split with the scores of each subset."""
     splits = record["scores"]
     for split, several in splits.items() if isinstance(splits, dict) else [("", None)]:
-        if not isinstance(several, list) or not all(isinstance(each, dict) for each in several):
+        if not isinstance(several, list) or not all(isinstance(scores, dict) for scores in several):
             raise StoreError(f"{document.path}: scores should be an object with a list of objects for each split")
-        for each in several:
-            yield split, each
+        for scores in several:
+            yield split, scores
 
 
 def _place(document: Document) -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ def matches(document: Document) -> bool:
 
 def read(document: Document, reading: Reading) -> None:
     """Yields the models as ``MODEL,VERSION``."""
-    found = {each: parts for each in document.header if (parts := COLUMN.fullmatch(each)) is not None}
+    found = {name: parts for name in document.header if (parts := COLUMN.fullmatch(name)) is not None}
     document.require_columns((*KEYS, MEAN, *found))
     left_out = [MEAN, *(column for column, parts in found.items() if parts[4] == MEAN)]
     places = {

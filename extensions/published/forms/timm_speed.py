@@ -14,7 +14,7 @@ LEFT_OUT = ("param_count", *(f"{kind}_{part}" for kind in ("infer", "train") for
 def matches(document: Document) -> bool:
     """Recognizes the file by its columns."""
     return {"model", "param_count"} <= set(document.header) and any(
-        each.endswith("_samples_per_sec") for each in document.header
+        name.endswith("_samples_per_sec") for name in document.header
     )
 
 

@@ -37,9 +37,9 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
     say(f"{found.predictions} on {setting}\n")
     if found.numbers:
         click.echo(_numbers(found))
-    for file in dict.fromkeys(each.file for each in found.rows):
+    for file in dict.fromkeys(row.file for row in found.rows):
         click.echo("")
-        _tell_rows(file, [each for each in found.rows if each.file == file], limit)
+        _tell_rows(file, [row for row in found.rows if row.file == file], limit)
     for file, number in found.unasked.items():
         footnote(f"{file} has scores of {count(number, 'row')} without stored answers")
     return 0
@@ -47,7 +47,7 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
 
 def _numbers(found: RecordedComparison) -> str:
     header = ["file", "row", "column", "recorded", "vlmevalkit", "difference", "default", "difference", "our metric"]
-    return table(header, [_number(each) for each in found.numbers], right=[3, 4, 5, 6, 7])
+    return table(header, [_number(number) for number in found.numbers], right=[3, 4, 5, 6, 7])
 
 
 def _number(each: Number) -> list[str]:
@@ -72,21 +72,25 @@ def _tell_rows(file: str, rows: list[AnswerComparison], limit: int) -> None:
     """Prints how many answers are scored as recorded, and those that are not."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
-    same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
+    same = [sum(not row.differs(rules) for row in rows) for rules in (PUBLISHED, DEFAULT)]
     say(
         f"{file}: of {len(rows):,} recorded scores of answers, {same[0]:,} are the same under the rules vlmevalkit,"
         f" {same[1]:,} under the rules default"
     )
-    others = [each for each in rows if each.differs(PUBLISHED) or each.differs(DEFAULT)]
+    others = [row for row in rows if row.differs(PUBLISHED) or row.differs(DEFAULT)]
     if not others:
         return
     header = ["index", "answer", "prediction", "recorded", "vlmevalkit", "read as", "default", "read as"]
     lines = [
         [
-            *(each.index, _short(each.answer), "(none)" if each.prediction is None else _short(each.prediction)),
-            *(f"{each.recorded:.4g}", *_ours(each.ours[PUBLISHED]), *_ours(each.ours[DEFAULT])),
+            *(
+                comparison.index,
+                _short(comparison.answer),
+                "(none)" if comparison.prediction is None else _short(comparison.prediction),
+            ),
+            *(f"{comparison.recorded:.4g}", *_ours(comparison.ours[PUBLISHED]), *_ours(comparison.ours[DEFAULT])),
         ]
-        for each in others[:limit]
+        for comparison in others[:limit]
     ]
     click.echo(table(header, lines, right=[3, 4, 6]))
     if len(others) > limit:
@@ -114,16 +118,18 @@ def _as_object(found: RecordedComparison, model: str, setting: str) -> dict[str,
         "eval_setting": setting,
         "predictions": str(found.predictions),
         "numbers": [
-            asdict(each) | {"difference": {own: each.difference(own) for own in rules}} for each in found.numbers
+            asdict(number) | {"difference": {own: number.difference(own) for own in rules}} for number in found.numbers
         ],
         "rows": {
             file: {
                 "recorded": len(own),
-                "same": {name: sum(not each.differs(name) for each in own) for name in rules},
-                "different": [asdict(each) for each in own if any(each.differs(name) for name in rules)],
+                "same": {name: sum(not comparison.differs(name) for comparison in own) for name in rules},
+                "different": [
+                    asdict(comparison) for comparison in own if any(comparison.differs(name) for name in rules)
+                ],
             }
-            for file in dict.fromkeys(each.file for each in found.rows)
-            if (own := [each for each in found.rows if each.file == file])
+            for file in dict.fromkeys(row.file for row in found.rows)
+            if (own := [row for row in found.rows if row.file == file])
         },
         "unasked": dict(found.unasked),
     }

@@ -125,8 +125,8 @@ def command(
 ) -> int:
     """Evaluate the checkpoints of a training run as they appear.
 
-    Compares each one with the best before it. Run the same command again to resume. Quote the pattern, so that the shell
-    does not expand it.
+    Compares each one with the best before it. Run the same command again to resume. Quote the pattern, so that the
+    shell does not expand it.
 
     \b
     Example:
@@ -150,7 +150,7 @@ def command(
     options = picked(RunOptions, given, db_url=db_url, inputs=inputs, verbose=verbose)
     catalog, options, settings = _prepared(options, arch, eval_settings)
     chosen = _best_on(catalog, best_on, settings)
-    if not any(glob.has_magic(each) for each in files):
+    if not any(glob.has_magic(file) for file in files):
         click.echo(
             f"note: watching only {count(len(files), 'file')} and no pattern; quote patterns, as in"
             " 'runs/*/epoch_*.pt'",

@@ -18,7 +18,7 @@ def download_missing(settings: Sequence[str], url: str) -> None:
     """
     from testbed.data.libraries.downloads import download
 
-    for dataset, split in dict.fromkeys(each for setting in settings for each in _needed(setting)):
+    for dataset, split in dict.fromkeys(needed for setting in settings for needed in _needed(setting)):
         try:
             if not download(dataset, split, url, lambda line: click.echo(line, err=True)):
                 click.echo(f"note: testbed cannot download {dataset}; it must be below the data root", err=True)

@@ -108,23 +108,23 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
         return
     from testbed.registry import registry
 
-    named = {each.name: each.reference for each in inputs.own_names}
+    named = {own_name.name: own_name.reference for own_name in inputs.own_names}
     for name in models:
         members = _members(name)
-        for each in members or [name]:
-            if registry.models.source(named.get(each, each)) not in ("family checkpoint", "family program"):
+        for member in members or [name]:
+            if registry.models.source(named.get(member, member)) not in ("family checkpoint", "family program"):
                 way = (
                     "; give each checkpoint a name with its options (testbed run FILE --as NAME …), and write that here"
                 )
                 raise click.UsageError(
                     f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order"
                     f" are for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth,"
-                    f" and for programs such as model.onnx; {each} is not such a model{way * bool(members)}"
+                    f" and for programs such as model.onnx; {member} is not such a model{way * bool(members)}"
                 )
-            if members and each in named:
+            if members and member in named:
                 raise click.UsageError(
-                    f"{', '.join(given)}: {each} keeps the options that it was registered with; leave these out, or"
-                    f" write {named[each]} in its place"
+                    f"{', '.join(given)}: {member} keeps the options that it was registered with; leave these out, or"
+                    f" write {named[member]} in its place"
                 )
 
 
@@ -135,7 +135,7 @@ def _members(name: str) -> list[str]:
 
     made = list(made_in(name, registry.models.canonical, registry.eval_settings.canonical))
     between = {str(each) for each in made}
-    return [each for each in dict.fromkeys(of for one in made for of in one.of) if each not in between]
+    return [text for text in dict.fromkeys(of for one in made for of in one.of) if text not in between]
 
 
 def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] | None:

@@ -364,7 +364,7 @@ OPTIONS = _options()
 
 def some_options(*names: str) -> list[click.Parameter]:
     """Selects the options with these names."""
-    return [each for each in OPTIONS if each.name in names]
+    return [parameter for parameter in OPTIONS if parameter.name in names]
 
 
 def picked(kind: type[D], given: dict[str, Any], **more: Any) -> D:

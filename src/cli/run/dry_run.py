@@ -27,7 +27,7 @@ def dry_run(
     from testbed.runner.dry_run import make_plan
 
     plan = make_plan(catalog, options, models, settings)
-    doubts = {each.cell.name: list(each.differences) for each in plan.stale_candidates}
+    doubts = {candidate.cell.name: list(candidate.differences) for candidate in plan.stale_candidates}
     if as_json:
         print_json(
             {
@@ -45,23 +45,23 @@ def dry_run(
                 ],
                 "passes": [
                     {
-                        "reads": str(each.one_pass.reads),
-                        "models": list(each.one_pass.models),
-                        "eval_settings": list(each.one_pass.settings),
-                        "samples": each.samples,
-                        "to_do": each.to_do,
-                        "batch_size": each.one_pass.batch_size,
+                        "reads": str(planned.one_pass.reads),
+                        "models": list(planned.one_pass.models),
+                        "eval_settings": list(planned.one_pass.settings),
+                        "samples": planned.samples,
+                        "to_do": planned.to_do,
+                        "batch_size": planned.one_pass.batch_size,
                     }
-                    for each in plan.passes
+                    for planned in plan.passes
                 ],
             }
         )
     else:
         say(_describe_plan(plan))
-        for each in plan.passes:
-            say(_describe_pass(each))
+        for planned in plan.passes:
+            say(_describe_pass(planned))
         if plan.stale_candidates:
-            differences = [difference for each in plan.stale_candidates for difference in each.differences]
+            differences = [difference for candidate in plan.stale_candidates for difference in candidate.differences]
             number = count(len(plan.stale_candidates), "stored evaluation")
             say(f"  {number} may be outdated; a run checks a few samples of them first: {described(differences)}")
     return EXIT_ERROR if plan.of(Action.FAILED) else 0

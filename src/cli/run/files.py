@@ -21,7 +21,7 @@ def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:
     from testbed.tasks.parts.head_files import save_heads
 
     try:
-        files = save_heads(store, [store.evaluations.get(each) for each in finished], folder)
+        files = save_heads(store, [store.evaluations.get(number) for number in finished], folder)
     except OSError as error:
         raise TestbedError(f"--save-clf {folder} cannot be written: {error}") from error
     click.echo(f"Wrote {count(len(files), 'zero-shot head')} to {folder}", err=True)

@@ -113,7 +113,7 @@ def parts_of(
     """
     parts = {}
     for option in options:
-        values = {str(each.name): given.pop(str(each.name)) for each in option.parameters}
+        values = {str(parameter.name): given.pop(str(parameter.name)) for parameter in option.parameters}
         part = option.part(values, request)
         if part is not None:
             if option.stores and not kept:

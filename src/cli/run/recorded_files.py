@@ -39,7 +39,7 @@ def with_recorded(
         more = ", …" if len(others) > _SHOWN else ""
         click.echo(
             f"{folder}: left out {len(others):,} tables without the name of a known set:"
-            f" {', '.join(shortened(each) for each in others[:_SHOWN])}{more}",
+            f" {', '.join(shortened(text) for text in others[:_SHOWN])}{more}",
             err=True,
         )
     names = [f"{PREFIX}{path}" for path in of_sets]

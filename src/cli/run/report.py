@@ -87,12 +87,12 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     shown = headlines(results)
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
-    broken = {(each.model, each.eval_setting) for each in not_finite(results)}
+    broken = {(result.model, result.eval_setting) for result in not_finite(results)}
     cells = {
-        (each.model, labels[each.eval_setting]): cell_value(each.value, each.unit)
-        + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
-        for each in results
-        if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
+        (result.model, labels[result.eval_setting]): cell_value(result.value, result.unit)
+        + (" (NaN)" if (result.model, result.eval_setting) in broken else "")
+        for result in results
+        if result.metric == shown.get(result.eval_setting) and result.slice == OVERALL
     }
     for outcome in report.finished:
         cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
@@ -110,9 +110,9 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 def headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
     specs: dict[str, dict[MetricSpec, None]] = {}
-    for each in results:
-        if each.slice == OVERALL and each.metric not in (NOT_FINITE, REFUSED):
-            specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+    for result in results:
+        if result.slice == OVERALL and result.metric not in (NOT_FINITE, REFUSED):
+            specs.setdefault(result.eval_setting, {}).setdefault(spec_of(result))
     return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
 
 
@@ -129,16 +129,16 @@ def _print_left_out(found: LeftOuts) -> None:
 
 def unexpected(found: LeftOuts) -> bool:
     """Whether anything that was left out may be a sample, so that ``--strict`` fails."""
-    return any(not each.expected for parts in found.values() for each in parts)
+    return any(not part.expected for parts in found.values() for part in parts)
 
 
 def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
     """Prints which cells have unreadable samples; these change the numbers through no fault of the model."""
-    cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
-    for each in cells[:SHOWN_REASONS]:
-        scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
-        told = unreadable_in_words(unreadable[each.evaluation_id or 0], scorers)
-        say(f"Unreadable: {each.model} on {each.setting}: {told}")
+    cells = [outcome for outcome in report.outcomes if outcome.evaluation_id in unreadable]
+    for cell in cells[:SHOWN_REASONS]:
+        scorers = [result.scorer for result in results if result.evaluation_id == cell.evaluation_id]
+        told = unreadable_in_words(unreadable[cell.evaluation_id or 0], scorers)
+        say(f"Unreadable: {cell.model} on {cell.setting}: {told}")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
         say(f"Unreadable: samples of {more} more cells; testbed show shows them")
@@ -156,8 +156,8 @@ def _print_refusals(results: Sequence[Any]) -> None:
 def _print_silences(results: Sequence[Any]) -> None:
     """Prints which answers judges gave no verdict on, and why; these are not scored."""
     found = silences(results)
-    for each in found[:SHOWN_REASONS]:
-        say(f"No verdict: {silence_in_words(each)}")
+    for record in found[:SHOWN_REASONS]:
+        say(f"No verdict: {silence_in_words(record)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
         say(f"No verdict: {more} more reasons; testbed show --slices shows them")
@@ -165,7 +165,7 @@ def _print_silences(results: Sequence[Any]) -> None:
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
     """The results that count non-finite outputs."""
-    return [each for each in results if each.metric == NOT_FINITE]
+    return [result for result in results if result.metric == NOT_FINITE]
 
 
 def describe_not_finite(found: Any) -> str:
@@ -177,8 +177,8 @@ def describe_not_finite(found: Any) -> str:
 def _print_not_finite(results: Sequence[Any]) -> None:
     """Prints the cells with non-finite outputs: the model is broken, or overflows its precision."""
     found = not_finite(results)
-    for each in found[:SHOWN_REASONS]:
-        say(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
+    for result in found[:SHOWN_REASONS]:
+        say(f"Not finite: {result.model} on {result.eval_setting}: {describe_not_finite(result)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
         say(f"Not finite: outputs of {more} more cells; testbed show shows them")
@@ -187,10 +187,10 @@ def _print_not_finite(results: Sequence[Any]) -> None:
 def _print_uncovered(results: Sequence[Any]) -> None:
     """Prints which models have no texts for some samples, so that means cover fewer samples; once for all judges."""
     lacking: dict[tuple[int, int, str], dict[str, None]] = {}
-    for each in results:
-        if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
-            what = "answer" if (each.scorer or "").startswith(ANSWERED) else "caption"
-            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n, what), {})[each.model] = None
+    for result in results:
+        if (result.metric, result.slice) == ("coverage", OVERALL) and result.n and (result.value or 0) < 1:
+            what = "answer" if (result.scorer or "").startswith(ANSWERED) else "caption"
+            lacking.setdefault((round(result.n * (1 - (result.value or 0))), result.n, what), {})[result.model] = None
     for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
@@ -208,9 +208,11 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
     main = headlines(results)
     told = differing(report.comparisons)
     told += [
-        each
-        for each in report.comparisons
-        if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
+        comparison
+        for comparison in report.comparisons
+        if comparison.verdict == AGREES
+        and comparison.slice == OVERALL
+        and comparison.metric == main.get(comparison.eval_setting)
     ]
     lines = in_lines(told)
     for line in lines[:SHOWN_REASONS]:

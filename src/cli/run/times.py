@@ -24,15 +24,15 @@ def print_times(times: Sequence[Times]) -> None:
         return
     cells: dict[tuple[str, str], str] = {}
     rows: list[str] = []
-    for number, each in enumerate(times, start=1):
+    for number, time in enumerate(times, start=1):
         before = "" if len(times) == 1 else f"{number}. "
-        label = f"{before}{each.label}"
-        own = {name: each.seconds.get(name, 0.0) for name in (*STAGES, _OTHER)}
+        label = f"{before}{time.label}"
+        own = {name: time.seconds.get(name, 0.0) for name in (*STAGES, _OTHER)}
         rows.append(label)
         cells[label, "total"] = _seconds(sum(own.values()))
         cells |= {(label, name): _seconds(value) for name, value in own.items() if value}
         for where in (DATA_WORKERS, WRITER):
-            found = {name: each.seconds.get(f"{name} in {where}", 0.0) for name in STAGES}
+            found = {name: time.seconds.get(f"{name} in {where}", 0.0) for name in STAGES}
             meanwhile = {name: value for name, value in found.items() if value}
             if meanwhile:
                 row = f"   {before}{where}, meanwhile"
@@ -47,7 +47,7 @@ def print_times(times: Sequence[Times]) -> None:
 
 def _hint(times: Sequence[Times]) -> str:
     """Describes the bottleneck, and what helps."""
-    own = {name: sum(each.seconds.get(name, 0.0) for each in times) for name in (*STAGES, _OTHER)}
+    own = {name: sum(time.seconds.get(name, 0.0) for time in times) for name in (*STAGES, _OTHER)}
     total = sum(own.values())
     if not total:
         return ""

@@ -162,11 +162,11 @@ def _commands(done: RepairReport) -> list[str]:
     """The commands that recompute what a repair dropped, one for each setting."""
     runs: dict[tuple[str, ...], list[str]] = {}
     imports: list[str] = []
-    for each in [*done.again, *done.hidden]:
-        if each.origin == "imported":
-            imports.append(f"testbed import {shlex.quote(each.source or 'FILE')}")
+    for evaluation in [*done.again, *done.hidden]:
+        if evaluation.origin == "imported":
+            imports.append(f"testbed import {shlex.quote(evaluation.source or 'FILE')}")
         else:
-            runs.setdefault((each.eval_setting, *_options(each)), []).append(each.model)
+            runs.setdefault((evaluation.eval_setting, *_options(evaluation)), []).append(evaluation.model)
     told = [
         shlex.join(["testbed", "run", *dict.fromkeys(models), "--on", *words]) for words, models in sorted(runs.items())
     ]

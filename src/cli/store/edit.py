@@ -88,7 +88,7 @@ def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
     old, new = names
     with Store.open(db_url, "write") as store:
         store.names.rename(KINDS[kind], old, new)
-        own = kind == "model" and any(each.name == new for each in store.names.own())
+        own = kind == "model" and any(own_name.name == new for own_name in store.names.own())
     then = f"testbed run {new} finds its file" if own else "rename its definition too"
     say(f"{KINDS[kind]} {old} renamed to {new} in the store; {then}")
     return 0

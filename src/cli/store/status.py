@@ -40,13 +40,15 @@ def command(db_url: str | None, as_json: bool) -> int:
         verified = standings(store)
     known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
     alive = {run.id for run in runs if run.outcome is None}
-    failed = [each for each in open_ones if each.status == "failed"]
-    running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
-    stopped = [each for each in open_ones if each.status == "running" and each.run_id not in alive]
+    failed = [evaluation for evaluation in open_ones if evaluation.status == "failed"]
+    running = [evaluation for evaluation in open_ones if evaluation.status == "running" and evaluation.run_id in alive]
+    stopped = [
+        evaluation for evaluation in open_ones if evaluation.status == "running" and evaluation.run_id not in alive
+    ]
     if as_json:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
-        told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
+        told = {name: [_as_json(evaluation) for evaluation in chosen] for name, chosen in parts.items()}
         about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
         found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
         print_json({**found, "no_verdict": silent, "refused": refused, "verified": about})
@@ -99,9 +101,9 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
     if not cells:
         return
     click.echo(f"{title}:")
-    for each in cells[-ENDED:]:
-        run = f" (run {each.run_id})" if each.run_id is not None else ""
-        click.echo(prose(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}"))
+    for cell in cells[-ENDED:]:
+        run = f" (run {cell.run_id})" if cell.run_id is not None else ""
+        click.echo(prose(f"  {cell.model} on {cell.eval_setting}{run}{f': {cell.error}' if cell.error else ''}"))
     if len(cells) > ENDED:
         click.echo(f"  and {len(cells) - ENDED:,} more")
 
@@ -109,8 +111,8 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
 def _print_lines(heading: str, found: Sequence[str]) -> None:
     if found:
         click.echo(f"{heading}:")
-    for each in found[-ENDED:]:
-        click.echo(prose(f"  {each}"))
+    for name in found[-ENDED:]:
+        click.echo(prose(f"  {name}"))
     if len(found) > ENDED:
         click.echo(f"  and {len(found) - ENDED:,} more")
 
@@ -120,8 +122,8 @@ def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
     if not known.cells:
         return
     click.echo(prose(describe_tally(known)))
-    for each in differing[-ENDED:]:
-        click.echo(prose(f"  differed at its last verification: {describe_standing(each)}"))
+    for standing in differing[-ENDED:]:
+        click.echo(prose(f"  differed at its last verification: {describe_standing(standing)}"))
     if len(differing) > ENDED:
         click.echo(f"  and {len(differing) - ENDED:,} more; --json has all")
 

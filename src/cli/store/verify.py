@@ -134,16 +134,16 @@ def _print(done: Scrubbed) -> None:
     if not done.tally.cells:
         say("nothing to verify: the store has no results with outputs")
         return
-    samples = sum(each.certificate.samples for each in done.verified)
-    models = len({each.evaluation.model for each in done.verified})
-    differ = [each for each in done.verified if not each.certificate.equal]
+    samples = sum(verified_cell.certificate.samples for verified_cell in done.verified)
+    models = len({verified_cell.evaluation.model for verified_cell in done.verified})
+    differ = [verified_cell for verified_cell in done.verified if not verified_cell.certificate.equal]
     say(
         f"Verified {count(len(done.verified), 'cell')} of {count(models, 'model')} on {count(samples, 'sample')} in"
         f" {_length(done.seconds)}: {len(done.verified) - len(differ):,} equal, {len(differ):,} differ."
     )
-    _print_some("Differs", [_told(each) for each in differ])
-    now = {each.evaluation.id for each in differ}
-    earlier = [describe_standing(each) for each in done.differing if each.evaluation.id not in now]
+    _print_some("Differs", [_told(verified_cell) for verified_cell in differ])
+    now = {verified_cell.evaluation.id for verified_cell in differ}
+    earlier = [describe_standing(standing) for standing in done.differing if standing.evaluation.id not in now]
     _print_some("Differed at its last verification", earlier)
     for reason, cells in sorted(done.not_verified.items(), key=lambda item: -len(item[1])):
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
@@ -175,12 +175,12 @@ def _as_object(done: Scrubbed) -> dict[str, Any]:
         "ok": done.ok,
         "interrupted": done.interrupted,
         "seconds": round(done.seconds, 1),
-        "verified": [_verified_as_object(each) for each in done.verified],
+        "verified": [_verified_as_object(verified_cell) for verified_cell in done.verified],
         "not_verified": [
-            {"reason": reason, "cells": [_names(each) for each in cells]} for reason, cells in done.not_verified.items()
+            {"reason": reason, "cells": [_names(cell) for cell in cells]} for reason, cells in done.not_verified.items()
         ],
-        "not_reached": [_names(each) for each in done.left],
-        "differing": [standing_as_object(each) for each in done.differing],
+        "not_reached": [_names(evaluation) for evaluation in done.left],
+        "differing": [standing_as_object(standing) for standing in done.differing],
         "store": tally_as_object(done.tally),
     }
 
