@@ -1,4 +1,4 @@
-"""How well parsers of numbers read short answers as a whole: testbed's own, and published packages.
+"""Compares parsers of numbers on whole short answers: testbed's own, and published packages.
 
     pip install text2num word2number quantulum3 math-verify latex2sympy2_extended pint num2words
     python benchmarks/answer_parsers.py
@@ -129,7 +129,7 @@ def in_words() -> list[tuple[str, float | None]]:
 
 
 def values(parse: Parser, texts: Sequence[str]) -> list[float | None]:
-    """What a parser takes from each answer within some seconds; some compute powers of powers for ever."""
+    """Runs a parser on each answer with a time limit; some compute powers of powers forever."""
     found: list[float | None] = []
     while len(found) < len(texts):
         ours, theirs = _FORK.Pipe(duplex=False)

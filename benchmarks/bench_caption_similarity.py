@@ -128,7 +128,7 @@ def ours(captions: dict[str, list[str]], references: list[str], encoder: Encoder
 
 
 def loop(captions: dict[str, list[str]], references: list[str], encoder: Encoder, splitter: Splitter) -> Table:
-    """What CLIP-CC-Bench's documentation describes."""
+    """The algorithm in CLIP-CC-Bench's documentation."""
     return {
         name: np.array(
             [_pair(caption, truth, encoder, splitter) for caption, truth in zip(value, references, strict=True)]

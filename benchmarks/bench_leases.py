@@ -1,4 +1,4 @@
-"""What sharing costs: storing outputs shard by shard with a lease for each, and without.
+"""Measures the cost of sharing: storing outputs shard by shard, with and without leases.
 
     python benchmarks/bench_leases.py [--samples 50000] [--cells 4] [--classes 1000] [--db-url postgresql://…/EMPTY]
 

@@ -25,7 +25,7 @@ from testbed.data.webdataset.export import export
 from testbed.data.webdataset.source import WebDataset
 
 
-class Crops(ImageSource):
+class ShardCrops(ImageSource):
     """Crops of real photos."""
 
     def __init__(self, count: int, side: int) -> None:
@@ -59,7 +59,7 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TESTBED_CACHE"] = f"{folder}/cache"
         root = Path(folder)
-        export(Crops(count, side), root / "wds", "test", "classification", image_format="jpg", max_count=shard)
+        export(ShardCrops(count, side), root / "wds", "test", "classification", image_format="jpg", max_count=shard)
         for what in ("read once", "remembered"):
             start = time.perf_counter()
             source = WebDataset(root / "wds")

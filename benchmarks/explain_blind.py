@@ -66,7 +66,7 @@ class Test:
 
     Args:
         blind: The world.
-        say: Is told each answer.
+        say: Called with each answer.
         share: The most forward passes, of the evaluation's; None for the default.
         only: A pattern of the truths that are asked for, with their cells before them.
     """
@@ -162,7 +162,7 @@ class Test:
         return self.only.search(" + ".join([cell, *truth])) is not None
 
     def _rounded_up(self, cell: str) -> list[float]:
-        """The values of the variants of which the reference knows one way to round only."""
+        """The values of the variants for which the reference has only one way to round."""
         if cell == "clip":
             return []
         known = self.blind.variants(cell)
@@ -230,7 +230,7 @@ def head(title: str) -> str:
 
 
 def rates(asked: Sequence[Asked]) -> str:
-    """How many were recovered, and how many of the truths were excluded: of all, and of those that differ."""
+    """Counts recovered and excluded truths: among all, and among those that differ."""
     return f"{_rates(asked)}\n\nOf values that differ: {_rates([question for question in asked if question.apart])}"
 
 

@@ -228,7 +228,7 @@ def testbed(*words: str, folder: Path) -> str:
 
 
 def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
-    """Prints what the search says of each number, and the rates."""
+    """Prints the search's answer for each number, and the rates."""
     import numpy as np
 
     folder = folder.resolve()

@@ -27,7 +27,7 @@ FIRST_LINE = "98.70 % leads"
 
 @dataclass
 class Question:
-    """What somebody wants to know.
+    """A user's question.
 
     Attributes:
         text: The question.

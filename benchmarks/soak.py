@@ -110,7 +110,7 @@ class Round:
         return found
 
     def images(self) -> int:
-        """How many images went through networks, each once for each model and setting."""
+        """Counts the images that went through networks, once per model and setting."""
         counted = self.folder / "images"
         return sum(map(int, counted.read_text().split())) if counted.exists() else 0
 

@@ -1,4 +1,4 @@
-"""How many samples ``testbed run --until`` takes, against a fixed number of samples chosen by who knows the answer.
+"""Compares the samples of ``testbed run --until`` with a fixed number chosen by somebody who knows the answer.
 
     python benchmarks/until.py [--orders 10]
 
@@ -39,13 +39,13 @@ def ratio_interval(right: int, drawn: int, size: int) -> tuple[float, float]:
 
 
 def first(scores: Array, decided: Callable[[Array], bool]) -> int:
-    """How many samples are drawn when it is decided."""
+    """The number of samples at the decision."""
     looks = looks_of(len(scores))
     return next((look for look in looks if decided(scores[:look])), len(scores))
 
 
 def saved(taken: list[int]) -> float:
-    """How many percent of all samples were not needed."""
+    """The percentage of samples that were not needed."""
     return float(100 * (1 - np.mean(taken) / SIZE))
 
 

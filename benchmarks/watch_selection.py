@@ -1,4 +1,4 @@
-"""How often `testbed watch` calls equally good checkpoints better or worse than the best before, by simulation.
+"""Simulates how often `testbed watch` calls equally good checkpoints better or worse than the best before.
 
     python benchmarks/watch_selection.py [RUNS]
 

@@ -128,12 +128,12 @@ def require_head(connection: Connection, url: URL) -> None:
 
 
 def is_before_release(revision: str) -> bool:
-    """Whether a schema version predates the first release."""
+    """Returns whether a schema version predates the first release."""
     return _BEFORE_RELEASE.fullmatch(revision) is not None
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether a database has no tables except that of the version."""
+    """Returns whether a database has no tables except that of the version."""
     return set(sa.inspect(connection).get_table_names()) <= {"alembic_version"}
 
 

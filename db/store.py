@@ -141,7 +141,7 @@ class Store:
 
 
 def _is_new(url: URL) -> bool:
-    """Whether a store has to be created there: no file, or a database without any table."""
+    """Returns whether a store has to be created there: no file, or a database without any table."""
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         return True
     engine = connect(url, "read")

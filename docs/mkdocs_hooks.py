@@ -1,4 +1,4 @@
-"""What the website has besides docs/: files at the repository's root; and where the package's sources are."""
+"""Adds files of the repository's root to the website, and finds the package's sources."""
 
 from __future__ import annotations
 

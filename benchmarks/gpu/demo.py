@@ -79,7 +79,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return not self._waiting.is_alive()
 
     def wait(self, seconds: float) -> float:
@@ -171,7 +171,7 @@ def on_device(findings: Findings, processes: int = 1) -> list[str]:
 
 
 def stored_chunks(db: Path) -> int:
-    """How many ranges of outputs a store has; 0 if it cannot be read as yet."""
+    """Counts the ranges of outputs in a store; 0 if it cannot be read yet."""
     if not db.exists():
         return 0
     try:
@@ -229,13 +229,13 @@ def largest_difference(first: Cells, second: Cells) -> float:
 
 
 def same_bits(first: Cells, second: Cells) -> bool:
-    """Whether all outputs are equal to the last bit."""
+    """Returns whether all outputs are equal to the last bit."""
     return all(np.array_equal(first[key].outputs, second[key].outputs) for key in first)
 
 
 @dataclass
 class Tally:
-    """How far the cells of one kind differ."""
+    """The differences of the cells of one kind."""
 
     cells: int = 0
     samples: int = 0
@@ -297,7 +297,7 @@ def _unexplained_outputs(kind: str, samples: int, flips: int, beyond: int) -> li
 
 
 def kind_of(model: str, setting: str) -> str:
-    """What is compared together: under attack, of the nearest neighbours, corrupted, or neither."""
+    """The kind of a cell for comparisons: under attack, nearest neighbours, corrupted, or neither."""
     if ".linf." in setting:
         return "attack"
     if model == "digits-knn":
@@ -397,7 +397,7 @@ def compare_device_and_cpu(findings: Findings, first: Run, reference: Run) -> No
 
 
 def compare_after_kill(findings: Findings, first: Run, again: Run) -> None:
-    """Whether the store whose first run was killed has what the other one has."""
+    """Returns whether the store whose first run was killed has what the other one has."""
     with findings.trying("demo: after kill -9 against undisturbed") as figures:
         whole, resumed = cells_of(first.db), cells_of(again.db)
         figures.update(cells=len(resumed), expected=len(whole), chunks=stored_chunks(again.db))

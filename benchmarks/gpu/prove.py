@@ -171,7 +171,7 @@ def surroundings(folder: Path, cache: Path | None) -> dict[str, str]:
 
 
 def compiled(package: str) -> bool:
-    """Whether the code of an installed package lies beside its sources, compiled."""
+    """Returns whether the code of an installed package lies beside its sources, compiled."""
     found = find_spec(package)
     return bool(found and found.origin and Path(cache_from_source(found.origin)).exists())
 
@@ -310,7 +310,7 @@ def bad(part: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sound(content: dict[str, Any]) -> bool:
-    """Whether everything was installed, and all parts ran to their end and found nothing that failed or differs."""
+    """Returns whether everything was installed, and all parts finished without failures or differences."""
     parts = content["parts"].values()
     return content["install"] == "ok" and not any(bad(part) or "ended" in part or "not_run" in part for part in parts)
 

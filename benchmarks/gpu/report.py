@@ -138,7 +138,7 @@ def corruptions(found: Mapping[str, Finding]) -> str:
 
 
 def absent(found: Mapping[str, Finding]) -> str:
-    """What was not run."""
+    """The parts that were not run."""
     names = [name for name, value in found.items() if "not_run" in value]
     return f"Not run: {'; '.join(names)}." if names else ""
 

@@ -120,7 +120,7 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
 
 
 def _has_ended(error: BaseException | None, state: str) -> bool:
-    """Whether an error means that the connection to a server was lost, which does not imply damaged data."""
+    """Returns whether an error means that the connection to a server was lost, which does not imply damaged data."""
     if isinstance(error, ConnectionError | TimeoutError) or state.startswith(_GONE):
         return True
     severity = getattr(getattr(error, "diag", None), "severity_nonlocalized", None)

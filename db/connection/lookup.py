@@ -101,7 +101,7 @@ def names(url: str | None, kind: Kind) -> list[Named] | None:
 
 
 def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[str]) -> bool:
-    """Whether each of the models seems to have a complete evaluation on each of the settings.
+    """Returns whether each of the models seems to have a complete evaluation on each of the settings.
 
     They may be outdated, or limited to some samples.
     """
@@ -110,7 +110,7 @@ def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[s
 
 
 def has_claims(url: str | None, eval_setting: str) -> bool:
-    """Whether a setting may have published values; False if the store has none."""
+    """Returns whether a setting may have published values; False if the store has none."""
     statement = "SELECT 1 AS found FROM claims WHERE eval_setting = ? LIMIT 1"
     return _asked(url, lambda ask: bool(ask(statement, (eval_setting,)))) is not False
 

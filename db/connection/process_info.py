@@ -35,7 +35,7 @@ def this_process() -> ProcessInfo:
 
 
 def has_ended(process: ProcessInfo) -> bool:
-    """Whether a process has ended; False if this cannot be determined from here."""
+    """Returns whether a process has ended; False if this cannot be determined from here."""
     if process.place != _place():
         return False
     start = _start_of(process.process)

@@ -127,7 +127,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _is_in_use(path: Path) -> bool:
-    """Whether a SQLite file has a log or a log index; programs that have the file open create them."""
+    """Returns whether a SQLite file has a log or a log index; programs that have the file open create them."""
     beside = (path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))
     return any(each.exists() and each.stat().st_size > 0 for each in beside)
 

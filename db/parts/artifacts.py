@@ -20,7 +20,7 @@ class Artifacts(StorePart):
 
     @retried
     def has(self, fingerprint: str) -> bool:
-        """Whether a prepared array is stored."""
+        """Returns whether a prepared array is stored."""
         with self.reading() as session:
             found = sa.select(ArtifactRow.fingerprint).where(ArtifactRow.fingerprint == fingerprint)
             return session.scalar(found) is not None

@@ -284,7 +284,7 @@ class Leases(StorePart):
 
 
 def is_shared(session: Session, evaluation_id: int, run_id: int | None) -> bool:
-    """Whether another live run computes an evaluation."""
+    """Returns whether another live run computes an evaluation."""
     runs = sa.select(LeaseRow.run_id).where(LeaseRow.evaluation_id == evaluation_id).distinct()
     others = {row for row in session.scalars(runs) if row != run_id}
     return bool(others - _dead(session, others))

@@ -214,7 +214,7 @@ class Outputs(StorePart):
 
     @retried
     def any_unreadable(self) -> bool:
-        """Whether any evaluation has samples that could not be read."""
+        """Returns whether any evaluation has samples that could not be read."""
         with self.reading() as session:
             return session.scalar(sa.select(SampleErrorRow.evaluation_id).limit(1)) is not None
 

@@ -29,7 +29,7 @@ SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
 
 
 class Records(StorePart):
-    """Whether stored evaluations are still valid for their definitions."""
+    """Records, checks and the validity of stored evaluations."""
 
     @retried
     def add(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:

@@ -52,7 +52,7 @@ def repeatedly(operation: Callable[[], T]) -> T:
 
 
 def is_silence(error: BaseException, place: Location) -> bool:
-    """Whether an error while reading a payload is due to its storage, and would also affect its other files."""
+    """Returns whether an error while reading a payload is due to its storage, and would also affect its other files."""
     cause = error.__cause__
     ours = isinstance(cause, OSError | ImportError) and not isinstance(cause, FileNotFoundError)
     return ours and not is_local(place.uri)

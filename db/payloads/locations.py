@@ -73,7 +73,7 @@ class Location:
             )
 
     def is_deletable(self, fingerprint: str, owner: str, trusted: Iterable[str]) -> bool:
-        """Whether a file is certainly one of this store's outputs.
+        """Returns whether a file is certainly one of this store's outputs.
 
         Args:
             fingerprint: The evaluation's fingerprint.
@@ -98,12 +98,12 @@ def trust(base: str) -> None:
 
 
 def is_outputs_name(name: str) -> bool:
-    """Whether a file name is one of outputs, including partially written ones."""
+    """Returns whether a file name is one of outputs, including partially written ones."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_local(uri: str) -> bool:
-    """Whether a URI is a path of this machine, or a file URL."""
+    """Returns whether a URI is a path of this machine, or a file URL."""
     return uri.startswith(("file:", "/"))
 
 

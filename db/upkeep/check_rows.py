@@ -193,7 +193,7 @@ _FULL = ("model", "forward", "view")
 
 
 def _same_outputs(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two identities describe outputs that are computed in the same way, as far as they are comparable."""
+    """Returns whether two identities describe outputs that are computed in the same way, as far as comparable."""
     if SET_ASIDE in other:
         return True
     return all(one.get(part) == other.get(part) for part in ("model", "forward", "dtype"))

@@ -56,7 +56,7 @@ class Fault:
 
     @property
     def is_curable(self) -> bool:
-        """Whether `repair` can fix it."""
+        """True if `repair` can fix it."""
         return bool(self.changes or self.again or self.hide)
 
     @property
@@ -138,7 +138,7 @@ class Inventory:
         return frozenset(key for key, row in self.evaluations.items() if row.get("dataset_id") == dataset_id)
 
     def is_complete(self, evaluation_id: Any) -> bool:
-        """Whether an evaluation is complete."""
+        """Returns whether an evaluation is complete."""
         return bool(self.evaluations.get(evaluation_id, {}).get("status") == "complete")
 
     def with_derived(self, evaluation_id: Any) -> frozenset[int]:

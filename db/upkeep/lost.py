@@ -90,7 +90,7 @@ def _is_lost(place: Location) -> bool:
 
 
 def _is_there(base: str) -> bool:
-    """Whether a folder, or the bucket of a URL, exists; its files may all be missing."""
+    """Returns whether a folder, or the bucket of a URL, exists; its files may all be missing."""
     if is_local(base):
         return Path(path_of(base)).is_dir()
     try:

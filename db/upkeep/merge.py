@@ -327,7 +327,7 @@ def _damage(table: Any, row: dict[str, Any]) -> str | None:
 
 
 def _stays(session: Session, known: EvaluationRow, row: dict[str, Any]) -> bool:
-    """Whether to keep an evaluation: it is complete, a run computes it, or the other one is not complete either."""
+    """Returns whether to keep an evaluation: it is complete, a run computes it, or the other one is incomplete."""
     return known.status == "complete" or row["status"] != "complete" or is_shared(session, known.id, None)
 
 

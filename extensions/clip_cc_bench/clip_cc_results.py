@@ -52,7 +52,7 @@ def column_of(column: str, path: str) -> tuple[str, str]:
 
 
 def is_summary(record: Mapping[str, Any]) -> bool:
-    """Whether a record is the summary of a captioner by a decoder."""
+    """Returns whether a record is the summary of a captioner by a decoder."""
     if "model_name" not in record or not any(key in record for key in DECODER_KEYS):
         return False
     return any(places[0] in record for places in (*PLACES.values(), ("metrics",)))

@@ -55,12 +55,12 @@ class Suspect:
 
     @property
     def alike(self) -> bool:
-        """Whether the best models agree on a class other than the label."""
+        """True if the best models agree on a class other than the label."""
         return self.best > 1 and self.said_by >= ALIKE * self.best
 
     @property
     def negative(self) -> bool:
-        """Whether its discrimination is below 0, with a confidence of 95 %."""
+        """True if its discrimination is below 0, with a confidence of 95 %."""
         return self.discrimination + _Z * self.error < 0
 
 

@@ -272,7 +272,7 @@ def _values(scores: Any, where: str) -> dict[str, float]:
 
 
 def _correct(scores: Any) -> bool | None:
-    """Whether the first score is C or I; None if it is a number, which may be a degree."""
+    """Returns whether the first score is C or I; None if it is a number, which may be a degree."""
     first: dict[str, Any] = next(iter(scores.values()), {}) if isinstance(scores, dict) else {}
     value = first.get("value")
     return value if isinstance(value, bool) else {"C": True, "I": False}.get(value) if isinstance(value, str) else None

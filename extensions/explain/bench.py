@@ -83,7 +83,7 @@ class Bench:
         return own
 
     def sampled(self, arm: Arm) -> bool:
-        """Whether the arm requires running images."""
+        """Returns whether the arm requires running images."""
         stages = {variant.stage for variant in arm}
         return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
 
@@ -117,7 +117,7 @@ class Bench:
         return tuple(SampledValue(values.value) for values in self._scored(arm, self._stored(self.texts(arm)), None))
 
     def idle(self, variant: Variant) -> bool:
-        """Whether a variant that needs no images changes nothing."""
+        """Returns whether a variant that needs no images changes nothing."""
         arm = (variant,)
         if variant.stage == Stage.TEXTS:
             texts = self.texts(arm)

@@ -83,7 +83,7 @@ class EvaluatedCell:
 
     @property
     def classifies(self) -> bool:
-        """Whether there are logits; other tasks have only scores of samples."""
+        """True if there are logits; other tasks have only scores of samples."""
         return bool(self.logits.shape[1])
 
     @cached_property
@@ -198,7 +198,7 @@ class EvaluatedCell:
 
     @property
     def zero_shot(self) -> bool:
-        """Whether the logits come from a zero-shot head."""
+        """True if the logits come from a zero-shot head."""
         return bool(self.identity.get("forward", {}).get("prompts"))
 
     @cached_property

@@ -129,12 +129,12 @@ class Explanation:
 
     @property
     def agrees(self) -> bool:
-        """Whether the stored values are the published ones."""
+        """True if the stored values are the published ones."""
         return all(abs(target.stored - target.value) <= allowed(target) for target in self.targets)
 
     @property
     def explained(self) -> bool:
-        """Whether something gives it that is unlikely by chance."""
+        """True if something gives it that is unlikely by chance."""
         single = [row for row in self.rows if row.verdict == GIVES]
         return bool(self.giving) and self.by_chance < (CHANCE_OF_SINGLE if single else CHANCE)
 

@@ -132,7 +132,7 @@ def _box(resize: Any) -> tuple[Size, str | None]:
 
 
 def _only_converts(step: Any) -> bool:
-    """Whether a step leaves the pixels of an RGB image unchanged."""
+    """Returns whether a step leaves the pixels of an RGB image unchanged."""
     from torchvision import transforms
 
     name = getattr(step, "__name__", type(step).__name__)

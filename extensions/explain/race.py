@@ -160,7 +160,7 @@ class Race:
         return odds
 
     def _found(self, arms: Sequence[Arm], until_sure: bool) -> bool:
-        """Whether one of the arms, run on all samples, gives the values, or is certain to."""
+        """Returns whether one of the arms, run on all samples, gives the values, or is certain to."""
         if until_sure and self._sure(arms):
             return True
         return any(self._complete(arm) and verdict(self.known[arm], self.targets) == GIVES for arm in arms)
@@ -188,13 +188,13 @@ class Race:
         return self.bench.images.passes(self.bench.pixels(arm), self.bench.rows(arm, size))
 
     def _sure(self, arms: Sequence[Arm]) -> bool:
-        """Whether one of the arms is precise and has nearly all odds."""
+        """Returns whether one of the arms is precise and has nearly all odds."""
         odds = {arm: self._odds(arm) for arm in arms if arm in self.known}
         best = max(odds, key=lambda arm: odds[arm], default=None)
         return best is not None and odds[best] >= SURE * sum(odds.values()) and self._precise(best)
 
     def _undecided(self, arm: Arm) -> bool:
-        """Whether more samples may decide about a known arm."""
+        """Returns whether more samples may decide about a known arm."""
         more = not self._complete(arm) and not self.failed(arm)
         return more and verdict(self.known[arm], self.targets) == UNDECIDED
 

@@ -71,7 +71,7 @@ class SampledValue:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing was estimated."""
+        """True if nothing was estimated."""
         return self.error == 0
 
 

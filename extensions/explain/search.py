@@ -126,7 +126,7 @@ class Search:
         return self.found
 
     def _given(self) -> bool:
-        """Whether a single variant gives the values."""
+        """Returns whether a single variant gives the values."""
         return any(row.verdict == GIVES for row in self.found.rows)
 
     def _luck(self) -> float:
@@ -136,7 +136,7 @@ class Search:
         return expected_by_chance(tried, self.targets, small_effects=True)
 
     def _stored_gives_it(self) -> bool:
-        """Whether variants without images, or pairs of them, give the values beyond chance."""
+        """Returns whether variants without images, or pairs of them, give the values beyond chance."""
         if any(result.verdict == GIVES for result in self._exact):
             return expected_by_chance(self._exact, self.targets, small_effects=True) < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
@@ -196,7 +196,7 @@ class Search:
             )
 
     def _idle(self, variant: Variant) -> bool:
-        """Whether a variant has no effect here; these are recorded."""
+        """Returns whether a variant has no effect here; these are recorded."""
         idle = not self.bench.sampled((variant,)) and self.bench.idle(variant)
         if idle:
             self.found.idle.append(variant)
@@ -328,7 +328,7 @@ class Search:
             self.found.enough = samples
 
     def _both_count(self, one: Arm, other: Arm) -> bool:
-        """Whether two image changes together differ from each of them."""
+        """Returns whether two image changes together differ from each of them."""
         return self.bench.pixels(in_order(one + other)) not in (self.bench.pixels(one), self.bench.pixels(other))
 
     def _likelihood(self, estimates: Sequence[SampledValue]) -> float:

@@ -52,7 +52,7 @@ class Texts:
 
     @property
     def by_class(self) -> bool:
-        """Whether each class has its own prompts."""
+        """True if each class has its own prompts."""
         return bool(self.templates) and not isinstance(self.templates[0], str)
 
     def prompts(self) -> list[list[str]]:
@@ -119,7 +119,7 @@ class Heads:
         return logits
 
     def same(self, texts: Texts, other: Texts) -> bool:
-        """Whether two heads are equal, number by number."""
+        """Returns whether two heads are equal, number by number."""
         (one, prompts), (two, more) = self._head(texts, None), self._head(other, None)
         return prompts == more and np.array_equal(one, two)
 

@@ -42,7 +42,7 @@ class EvaluationArrays:
     kept: Array
 
     def has_top(self, positions: Sequence[int]) -> bool:
-        """Whether the best classes of these samples are kept."""
+        """Returns whether the best classes of these samples are kept."""
         return self.top is not None and bool(np.isin(positions, self.kept).all())
 
     def top_of(self, positions: Sequence[int]) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ _OWN = (None, "same-origin", "none")  # values of Sec-Fetch-Site; old browsers a
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reachable only from this machine."""
+    """Returns whether an address is reachable only from this machine."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -82,7 +82,7 @@ class Guard:
         return None
 
     def _is_named(self, given: str) -> bool:
-        """Whether the host of a request belongs to this server."""
+        """Returns whether the host of a request belongs to this server."""
         found = _HOST.fullmatch(given)
         if found is None:
             return False
@@ -91,7 +91,7 @@ class Guard:
 
 
 def _opens_page(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Whether the request is a link to the page itself, which contains no results."""
+    """Returns whether the request is a link to the page itself, which contains no results."""
     opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
     return opened and scope["path"] == "/" and scope["method"] == "GET"
 

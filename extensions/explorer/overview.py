@@ -221,7 +221,7 @@ class Overview:
         return {name: number for number, name in enumerate(self.settings)}
 
     def _ranked(self, setting: str | None, metric: str) -> bool:
-        """Whether to rank models on the samples of a setting: there are some, but not too many to wait for."""
+        """Returns whether to rank models on the samples of a setting: there are some, but not too many to wait for."""
         own = self._filled.about(setting, metric)["own"]
         return setting in self.scored and own > 1 and own * (self._size(str(setting)) or 0) <= MOST_SCORES
 

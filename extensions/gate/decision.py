@@ -61,7 +61,7 @@ class RuleVerdict:
 
     @property
     def cannot_fail(self) -> bool:
-        """Whether even the largest possible loss would not be shown."""
+        """True if even the largest possible loss would not be shown."""
         return self.change is not None and self.change.detectable is None
 
 

@@ -53,7 +53,7 @@ class SourceFile:
 
     @property
     def collected(self) -> bool:
-        """Whether it was collected from several files of the repository."""
+        """True if it was collected from several files of the repository."""
         return "*" in self.path
 
     @property

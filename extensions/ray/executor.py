@@ -90,5 +90,5 @@ class RayExecutor:
 
 
 def _fits(rooms: list[int], size: int, number: int) -> bool:
-    """Whether this many workers with this many CPUs fit."""
+    """Returns whether this many workers with this many CPUs fit."""
     return sum(room // size for room in rooms) >= number

@@ -96,7 +96,7 @@ class AnswerComparison:
     ours: Mapping[str, RuleResult]
 
     def differs(self, rules: str) -> bool:
-        """Whether testbed's score differs."""
+        """Returns whether testbed's score differs."""
         score = self.ours[rules].score
         return score is None or abs(score - self.recorded) > SAME
 

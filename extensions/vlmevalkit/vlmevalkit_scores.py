@@ -45,7 +45,7 @@ class ScoreFile:
 
 
 def is_circular_there(set_name: str) -> bool:
-    """Whether VLMEvalKit combines a set's rotations, which depends only on its name."""
+    """Returns whether VLMEvalKit combines a set's rotations, which depends only on its name."""
     return any(word in set_name.lower() for word in CIRCULAR)
 
 

@@ -84,7 +84,7 @@ def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
 
 
 def is_tied(row: Ranked, rows: list[Ranked]) -> bool:
-    """Whether a model is the best or does not differ significantly from it."""
+    """Returns whether a model is the best or does not differ significantly from it."""
     return row.place.rank == rows[0].place.rank or rows[0].model in row.tied_with
 
 

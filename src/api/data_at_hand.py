@@ -57,7 +57,7 @@ def _named(given: Any) -> Iterator[tuple[str | None, Any]]:
 
 
 def _is_one(given: Any) -> bool:
-    """Whether the argument is a single setting rather than several. Reads nothing from an unknown object."""
+    """Returns whether the argument is a single setting rather than several. Reads nothing from an unknown object."""
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence | Set | Iterator | MappingView)

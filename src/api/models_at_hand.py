@@ -84,7 +84,7 @@ def _is_word(thing: Any) -> bool:
 
 
 def _is_own_file(thing: Any, beside: Beside) -> bool:
-    """Whether a word is the path of a program that the transform is for."""
+    """Returns whether a word is the path of a program that the transform is for."""
     return _is_word(thing) and beside.transform is not None and _is_program(str(thing))
 
 

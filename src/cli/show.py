@@ -245,7 +245,7 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
 
 
 def _left_out(evaluation: Evaluation) -> list[str]:
-    """What its data sets left out, one line for each reason."""
+    """Lines about files that its data sets left out, one for each reason."""
     stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
     return [f"data of {name}: {LeftOut.from_object(part)}" for name, parts in stored.items() for part in parts]
 

@@ -1,4 +1,4 @@
-"""How a run read the classes of its data: a line per data set, and objects for JSON."""
+"""Reports how a run read the classes of its data: a line per data set, and objects for JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def print_classes(report: Report) -> None:
 
 
 def readings_as_objects(report: Report) -> list[dict[str, Any]]:
-    """How the classes of data were matched to outputs by name, cell by cell."""
+    """Describes how classes were matched to outputs by name, cell by cell."""
     return [
         {
             "model": cell.model,

@@ -48,7 +48,7 @@ def _script(caller: FrameType | None) -> FrameType | None:
 
 
 class _Ending:
-    """How this process ends, once that is known."""
+    """The way this process ends, once known."""
 
     def __init__(self, script: FrameType) -> None:
         self.script = script

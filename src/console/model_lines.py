@@ -1,4 +1,4 @@
-"""How images are prepared for each model of a run: a line per model, and objects for JSON."""
+"""Reports how images are prepared for each model of a run: a line per model, and objects for JSON."""
 
 from __future__ import annotations
 

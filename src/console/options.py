@@ -1,4 +1,4 @@
-"""What all commands share: options that take several words, groups, the store, plug-ins, and error reporting."""
+"""Shared code of commands: options that take several words, groups, the store, plug-ins, and error reporting."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def _run(command: click.Command) -> None:
 
 
 def _follows_interrupt(error: BaseException | None) -> bool:
-    """Whether an error was raised while Ctrl-C interrupted something, such as a library opening a file."""
+    """Returns whether an error was raised while Ctrl-C interrupted something, such as a library opening a file."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):

@@ -91,7 +91,7 @@ def difference(value: float, in_percent: bool) -> str:
 
 
 def in_percent(spec: MetricSpec, binary: bool) -> bool:
-    """Whether means of a score are shown in percent: if it is declared as a fraction, or if all values are 0 or 1."""
+    """Returns whether means of a score are shown in percent: it is declared as a fraction, or all values are 0 or 1."""
     return binary or spec.unit == FRACTION
 
 

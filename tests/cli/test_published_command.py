@@ -285,7 +285,7 @@ def test_a_grid_marks_the_numbers_that_differ(ask, blog):
     ask("run", "digits-knn", "digits-logreg", "--on", "digits", "--executor", "inline")
     told = ask("grid", "digits").stdout.splitlines()
     assert [line.split() for line in told[2:4]] == [["digits-knn", "98.70*"], ["digits-logreg", "96.11"]]
-    assert told[4] == "* differs from what is published: testbed published show MODEL SETTING"
+    assert told[4] == "* differs from the published value: testbed published show MODEL SETTING"
     assert ask("grid", "digits", "--format", "markdown").stdout.splitlines()[-2:] == ["", f"\\{told[4]}"]
     assert ask("grid", "digits", "--format", "latex").stdout.splitlines()[-1] == f"% {told[4]}"
     rows = {each["model"]: each for each in json.loads(ask("grid", "digits", "--json").stdout)}

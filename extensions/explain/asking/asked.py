@@ -23,7 +23,7 @@ JUDGE = "judge"  # the axis whose variants are judges
 
 @dataclass(frozen=True)
 class QuestionProtocol:
-    """How the questions of a setting are asked, and how answers are judged.
+    """The way of asking a setting's questions and of judging answers.
 
     Attributes:
         prompt: Function from a row to the turns of the user.
@@ -40,7 +40,7 @@ class QuestionProtocol:
     judges: str = ""
 
     def asks_as(self, other: QuestionProtocol) -> bool:
-        """Whether the model is asked in the same way, regardless of the judging."""
+        """Returns whether the model is asked in the same way, regardless of the judging."""
         same = self.generation == other.generation and self.forced == other.forced
         return same and self.prompt is other.prompt
 

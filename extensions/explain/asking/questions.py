@@ -93,7 +93,7 @@ class Questions:
         return {name: value.sent for name, value in self._respondents.items() if value.sent}
 
     def asks_anew(self, variant: Variant) -> bool:
-        """Whether the model under test is asked, rather than only a judge."""
+        """Returns whether the model under test is asked, rather than only a judge."""
         changed: QuestionProtocol = variant.change(self.own)
         return not changed.asks_as(self.own)
 
@@ -146,7 +146,7 @@ class Questions:
         return [self._conversation(self._op(variant), row) for row in rows]
 
     def idle(self, variant: Variant, rows: Sequence[int]) -> bool:
-        """Whether a variant asks and judges some samples in the same way as stored."""
+        """Returns whether a variant asks and judges some samples in the same way as stored."""
         if not self.asks_anew(variant):
             return bool(variant.change(self.own) == self.own)
         same = self._op(variant).config == self._op(None).config

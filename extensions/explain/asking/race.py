@@ -216,7 +216,7 @@ class _Race:
         return VariantResult((variant,), estimates, said)
 
     def _far(self, estimates: Sequence[SampledValue]) -> bool:
-        """Whether a value is so far off that more samples are unlikely to bring it back."""
+        """Returns whether a value is so far off that more samples are unlikely to bring it back."""
         pairs = zip(estimates, self.found.targets, strict=True)
         return any(abs(each.value - target.value) > LOOK_Z * each.error + allowed(target) for each, target in pairs)
 

@@ -60,7 +60,7 @@ def last_alone(row: Row, prompt: Prompt) -> Sequence[Turn]:
 
 
 def in_turns(cell: EvaluatedCell) -> bool:
-    """Whether the questions of a cell, or of a setting that is not evaluated yet, have several turns."""
+    """Returns whether the questions of a cell, or of a setting that is not evaluated yet, have several turns."""
     asked = asked_of(cell.setting)
     return asked.prompt is prompts.conversation or max(getattr(cell, "turns", []), default=1) > 1
 

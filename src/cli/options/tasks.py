@@ -153,7 +153,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
 
 
 def _is_setting(wanted: BenchmarkName, language: str) -> bool:
-    """Whether a name is that of a setting without this language."""
+    """Returns whether a name is that of a setting without this language."""
     from testbed.registry import registry
 
     written = str(replace(wanted, language=None))
@@ -168,7 +168,7 @@ def _languages_of(name: str) -> str:
 
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
-    """Whether a data set is for a task and has a split; a data set that cannot be read is reported by the run."""
+    """Returns whether a data set is for a task and has a split; the run reports data sets that cannot be read."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
     from testbed.eval_settings.benchmark_families.benchmark_names import kinds_of
 

@@ -128,7 +128,7 @@ def _print_left_out(found: LeftOuts) -> None:
 
 
 def unexpected(found: LeftOuts) -> bool:
-    """Whether anything that was left out may be a sample, so that ``--strict`` fails."""
+    """Returns whether anything that was left out may be a sample, so that ``--strict`` fails."""
     return any(not part.expected for parts in found.values() for part in parts)
 
 

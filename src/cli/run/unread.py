@@ -1,4 +1,4 @@
-"""In words: samples that could not be read or were refused, and answers on which judges gave no verdict."""
+"""Descriptions of unreadable or refused samples, and of answers without a judge's verdict."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ UNREAD = "unread"
 
 
 def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
-    """How many samples could not be read, and what that means for the metrics.
+    """Describes how many samples could not be read, and the effect on the metrics.
 
     Args:
-        number: How many.
-        scorers: What computed the metrics.
+        number: Number of unreadable samples.
+        scorers: The scorers of the metrics.
     """
     from testbed.tasks.task_base import task_with
 
@@ -29,7 +29,7 @@ def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
 
 
 def silences(results: Iterable[Any]) -> list[dict[str, Any]]:
-    """On which answers judges gave no verdict, and why: from the slices of the metric `unread`."""
+    """Finds answers without a judge's verdict, with reasons, from the slices of the metric `unread`."""
     return [
         {
             "model": result.model,
@@ -50,7 +50,7 @@ def silence_in_words(found: dict[str, Any]) -> str:
 
 
 def refusals_in_words(metrics: Sequence[Any]) -> str:
-    """How many samples a model refused, which count as wrong, and why; empty if it refused none.
+    """Describes how many samples a model refused, which count as wrong, and why; empty without refusals.
 
     Args:
         metrics: Metrics or results of an evaluation.
@@ -70,7 +70,7 @@ def refusals_in_words(metrics: Sequence[Any]) -> str:
 
 
 def refusal_lines(results: Iterable[Any]) -> list[str]:
-    """What models refused, and why, a line each; one for all settings that score the same answers."""
+    """Lines about refused samples with reasons; one for all settings that score the same answers."""
     cells: dict[tuple[str, str], list[Any]] = {}
     for result in results:
         if result.metric == REFUSED:
