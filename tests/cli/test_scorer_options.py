@@ -54,7 +54,7 @@ def test_scorers_make_a_setting_each(program: Any, captions: Path) -> None:
     assert best["copy"] == 1
     assert best["noise"] < 0.9
     again = program("eval.py", *ASKED[:2], "--eval-settings", name, "--plugin", WORDS)
-    assert "All of it was stored already" in again.stdout
+    assert "All results were already stored" in again.stdout
 
 
 def test_the_same_scores_from_two_processes_and_the_other_order(program: Any, captions: Path) -> None:

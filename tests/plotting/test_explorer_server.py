@@ -469,7 +469,7 @@ def test_a_server_that_has_stopped_is_said(page, world):
         link = opened.wait_for_selector('#board tbody a[href*="cell/"]')
     link.click()
     opened.wait_for_selector("dialog[open] .problem")
-    assert "The server does not answer" in opened.locator("dialog .problem").inner_text()
+    assert "The server does not respond" in opened.locator("dialog .problem").inner_text()
 
 
 @drive
