@@ -97,7 +97,8 @@ def test_no_file_is_read_or_deleted_that_a_row_was_made_to_name(outside: Store, 
         lambda: list(outside.samples.output_blocks(evaluation.id, "logits")),
     ):
         with pytest.raises(
-            CorruptOutputError, match=r"cannot be read: (this is not the name|the row alone|\[Errno 2\]|.*null)"
+            CorruptOutputError,
+            match=r"cannot be read: (this is not the file name|only the row refers|\[Errno 2\]|.*null)",
         ):
             ask()
     (fault,) = outside.maintenance.check()

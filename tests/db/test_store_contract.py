@@ -128,7 +128,7 @@ def test_renaming_to_a_taken_name_is_refused_and_changes_nothing(store: Store) -
     for name in ("a", "b", "c"):
         store.names.add(SETTING, name)
     store.names.hide(SETTING, "c")
-    with pytest.raises(DuplicateNameError, match=r"eval setting 'b' is in the store already; choose another") as caught:
+    with pytest.raises(DuplicateNameError, match=r"eval setting 'b' is already in the store; choose another") as caught:
         store.names.rename(SETTING, "a", "b")
     assert "removed" not in str(caught.value)
     with pytest.raises(DuplicateNameError, match=r"'c' is already in the store \(removed, not purged\)"):

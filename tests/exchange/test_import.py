@@ -439,7 +439,7 @@ def test_a_name_that_cannot_be_stored_is_refused_wherever_it_stands(
     store: Store, write: Write, place: str, bad: str
 ) -> None:
     content = record(**{"task": "zeroshot_classification", place: {bad: "0.5"} if place == "metrics" else bad})
-    said = r"too long|NUL|cannot be printed|surrogate|no metric"
+    said = r"too long|NUL|cannot be printed|surrogate|not a metric"
     assert len(refused(store, write(content, "table.json"), said)) < 600
 
 

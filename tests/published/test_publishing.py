@@ -186,7 +186,7 @@ def test_a_table_without_its_manifest(store, tmp_path):
     publish(store, tmp_path / "p")
     table = tmp_path / "p" / "results.csv"
     table.write_bytes(table.read_bytes().replace(b"0.75,", b"0.76,"))
-    with pytest.raises(StoreError, match="is not the table that its manifest"):
+    with pytest.raises(StoreError, match="does not match its manifest"):
         taken(tmp_path / "p", tmp_path)
     table.unlink()
     with pytest.raises(StoreError, match=r"results.csv cannot be read: No such file"):

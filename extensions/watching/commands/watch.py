@@ -90,15 +90,13 @@ class Seconds(click.ParamType[float]):
     type=Seconds(),
     default=SETTLE,
     metavar="TIME",
-    help="Treat files as complete when unchanged for this long.  [default: 10s]",
+    help="Files are complete when unchanged for this long.  [default: 10s]",
 )
-@click.option("--marker", metavar="PATH", help="Treat files as complete when this marker exists: '{path}.done'.")
+@click.option("--marker", metavar="PATH", help="Files are complete when this exists: '{path}.done'.")
 @click.option("--latest", is_flag=True, help="Evaluate the newest step first if several wait.")
 @click.option("--until", type=int, metavar="N", help="End after N checkpoints have results.")
 @click.option("--idle", type=Seconds(), metavar="TIME", help="End after this long without new or changed files.")
-@click.option(
-    "--best-on", metavar="SETTING", help="The setting that determines the best checkpoint.  [default: the first]"
-)
+@click.option("--best-on", metavar="SETTING", help="The setting for choosing the best one.  [default: the first]")
 @click.option(
     "--on-new-best",
     metavar="COMMAND",
