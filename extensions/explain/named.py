@@ -100,7 +100,7 @@ def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -
         except NotApplicableError as error:
             raise DefinitionError(f"{name!r}: {error}") from error
         if wanted not in known:
-            raise DefinitionError(f"{name!r}: unknown {axis.name} {wanted!r}; use one of {', '.join(sorted(known))}")
+            raise DefinitionError(f"{name!r}: {axis.name} is one of {', '.join(sorted(known))}; got {wanted!r}")
         if any(variant.axis == axis.name for variant in found):
             raise DefinitionError(f"{name!r} has two variants of {axis.name}; give one")
         found.append(known[wanted])

@@ -143,7 +143,7 @@ def test_what_the_file_says_of_the_run(bench, monkeypatch):
         RunError, match=r"nv-embed\.yaml: processing\.device is cuda:0, but torch sees no GPU; write cpu"
     ):
         asked(bench).options(RunOptions())
-    with pytest.raises(RunError, match=r"processing\.device is mps, on which testbed does not run"):
+    with pytest.raises(RunError, match=r"processing\.device is mps, which testbed does not support"):
         asked(bench, ('"cuda:0"', '"mps"')).options(RunOptions())
 
 

@@ -105,8 +105,8 @@ def test_mistakes_are_told(program, filled):
     with Store.open(str(filled / "testbed.db"), "write") as store:
         put(store, "other", "val", [1, 0], ["x", "y"])
     cases = {
-        ("a", "--on", "val"): "two models or more",
-        ("a", "a", "--on", "val"): "two models or more",
+        ("a", "--on", "val"): "at least two models",
+        ("a", "a", "--on", "val"): "at least two models",
         ("a", "nobody", "--on", "val"): "nobody",
         ("a", "b", "--on", "nothing"): "nothing",
         ("a", "b", "--on", "val", "--score", "speed"): "no per-sample score 'speed'; it has top1",

@@ -173,4 +173,4 @@ def test_options_that_would_not_reach_a_member_are_refused(program, world):
     program("testbed", *map(str, ("run", of, "--on", "folder/own", *data, *GIVEN, "--as", "mine")))
     other = f"timm/test_resnet,{world / 'epoch_1.pth'}"
     told = program("testbed", *map(str, ("run", f"soup:mine+{other}", "--on", "folder/own", *data, *GIVEN)), code=2)
-    assert "mine has the options that it was run with" in told.stderr
+    assert "mine keeps the options that it was registered with" in told.stderr

@@ -168,7 +168,7 @@ def test_published_values_come_from_the_store(explain, testbed, tmp_path):
         (["--published", "0.76"], "--published is in percent: write 76 for the fraction 0.76, or 0.76%"),
         (["--published", "seventy"], "--published expects a number in percent, such as 76.13 or top5=92.86"),
         (["--published", "176"], "from 0 to 100"),
-        (["--published", "nll=1.5"], "'nll' of colour-clip on colours is no share of right answers"),
+        (["--published", "nll=1.5"], "'nll' of colour-clip on colours is neither a share of right answers"),
         (["--published", "70", "--source", "x"], "give either --published or --source"),
     ],
 )

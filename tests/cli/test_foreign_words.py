@@ -83,7 +83,7 @@ def test_an_unknown_command_names_the_nearest_one(words: str, meant: str) -> Non
 
 
 def test_a_command_that_resembles_none_names_the_list() -> None:
-    assert refusal("xyzzy") == "there is no command testbed xyzzy; testbed --help lists the commands"
+    assert refusal("xyzzy") == "unknown command testbed xyzzy; testbed --help lists the commands"
 
 
 @pytest.mark.parametrize(

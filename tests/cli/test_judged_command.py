@@ -139,7 +139,7 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
     assert values_of(done.stdout)["labelled"] == 0
     assert f"labels of other answers left out: {len(verdicts)}" in done.stderr
     done = program("testbed", "calibrate", f"{SETTING}@finder", "--labels", "verdicts.csv", code=1)
-    assert "all labels of digits-talker are of other answers than the stored ones" in done.stderr
+    assert "all labels of digits-talker are for answers other than the stored ones" in done.stderr
 
     # A file that has changed is another evaluation; one that does not say whose answers it labels is refused.
     (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace(",0,", ",1,"))

@@ -21,7 +21,7 @@ def test_a_card_is_printed_and_written_on_demand(made, ask, tmp_path):
     assert yaml.safe_load(printed.split("---")[1]) == {"license": "mit", **alone}
     assert [each["dataset"]["name"] for each in alone["model-index"][0]["results"]] == [QUESTION, "own-captions"]
     done = ask("export", "model-card", "talker", "--readme", "README.md", "--write")
-    assert done.stdout == "README.md has the results now\n"
+    assert done.stdout == "results written to README.md\n"
     assert (tmp_path / "README.md").read_text() == printed
 
 

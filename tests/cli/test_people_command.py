@@ -148,9 +148,9 @@ def test_a_wrong_file_is_refused_in_a_line(store, refusal, tmp_path, text, said)
 
 def test_images_must_be_stored_and_folders_hold_files(store, refusal, raw, tmp_path):
     told = refusal("people", raw, "--on", "model-vs-human.sketch")
-    assert "the store has no images of model-vs-human.sketch" in told
+    assert "the store does not have the images of model-vs-human.sketch" in told
     put(store, "net", "nameless", samples_of([0, 1]), sharp(["cat", "dog"]), class_names=None)
-    assert "nameless has no named class for each image" in refusal("people", raw, "--on", "nameless")
+    assert "nameless does not have a named class for each image" in refusal("people", raw, "--on", "nameless")
     (tmp_path / "empty").mkdir()
     assert "has no files of responses (*.csv)" in refusal("people", tmp_path / "empty", "--on", ON)
 

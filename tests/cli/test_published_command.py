@@ -174,7 +174,7 @@ def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files,
     assert told[6:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
     found = json.loads(ask("published", "show", "ViT-B-16,openai", "imagenet1k", "--json").stdout)
     assert [len(found["published"]), len(found["measured"])] == [2, 1]
-    assert "nothing is published or measured about x on y" in ask("published", "show", "x", "y", code=1).stderr
+    assert "no published or measured values of x on y" in ask("published", "show", "x", "y", code=1).stderr
 
 
 def test_what_is_stored_of_each_source(ask, files, tmp_path):

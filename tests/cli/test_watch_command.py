@@ -138,7 +138,7 @@ def test_the_newest_comes_first_if_asked(quick):
 def test_idle_ends_it_and_tells_what_was_left_out(quick):
     write(quick.folder / "model_last.npz", b"x")
     done = quick("--idle", "0")
-    assert f"{quick.folder}/model_last.npz is left out: there is no step or epoch in its name" in done.stderr
+    assert f"{quick.folder}/model_last.npz is left out: its name has no step or epoch" in done.stderr
     assert "5 checkpoints evaluated, 5 of them by this watch; 1 files left out" in done.stderr
 
 

@@ -198,7 +198,7 @@ def test_a_judge_that_has_changed_is_not_asked(lab, catalog):  # noqa: F811
     changed = Generator("judge", lambda: Judge("judge"), 16, weights="2", architecture={"toy": "judge"})
     other = toy_catalog(model("talker", Talker), changed, asked_setting())
     found, _ = told(lab, other, accuracy(7), allow=True)
-    assert "judge is not what it was when the answers were stored" in found.not_tried["hint"]
+    assert "judge has changed since the answers were stored" in found.not_tried["hint"]
     assert WORK.total() == 0
 
 

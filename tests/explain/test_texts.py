@@ -129,7 +129,7 @@ def test_sentences_for_each_class_come_from_a_file(lab, tmp_path):  # noqa: F811
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        (WORDS[:-2], "cupl.json lacks prompts for 2 classes, such as 'class 8'"),
+        (WORDS[:-2], "cupl.json has no prompts for 2 classes, such as 'class 8'"),
         (["cat", "dog"], "cupl.json has no prompts for any class, such as 'class 0'"),
     ],
 )

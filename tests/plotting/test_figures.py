@@ -357,7 +357,7 @@ def test_mistakes_are_one_line(published, tmp_path):
     command = picture_command(PICTURES["imagenetv2"])
     for words, said in (
         (["--y", "imagenet-sketchy"], "did you mean 'imagenet-sketch'"),
-        (["--out", str(tmp_path / "f.jpeg")], "figures are written as .html, .pdf, .png, .svg, not as .jpeg"),
+        (["--out", str(tmp_path / "f.jpeg")], "unknown suffix '.jpeg'; expected one of .html, .pdf, .png, .svg"),
         (["--metric", "top7"], "no results to draw"),
     ):
         done = CliRunner().invoke(command, ["--db-url", published, *words])

@@ -72,7 +72,7 @@ def test_everything_that_is_there_is_drawn(drawn):
     )
     assert {f"confusion--digits--{model}" for model in MODELS} <= set(names)
     (line,) = [line for line in said.splitlines() if line.startswith("skipped: ")]
-    assert "cost (the number of parameters is not known of digits-knn)" in line
+    assert "cost (the number of parameters is unknown for digits-knn)" in line
     assert f"{len(names)} figures in " in said
 
 

@@ -228,7 +228,7 @@ def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
         hits = loaded.matching(pattern)
         if not hits:
             known = len(loaded.values.columns)
-            raise StoreError(f"no column of the stored results matches {pattern!r}; the columns are {known}")
+            raise StoreError(f"no column of the stored results matches {pattern!r}; there are {known}")
         found.update(dict.fromkeys(hits))
     return list(found)
 
