@@ -1,4 +1,4 @@
-"""How well parsers of numbers read short answers as a whole: testbed's own, and published packages.
+"""Compares parsers of numbers on whole short answers: testbed's own, and published packages.
 
     pip install text2num word2number quantulum3 math-verify latex2sympy2_extended pint num2words
     python benchmarks/answer_parsers.py
@@ -129,7 +129,7 @@ def in_words() -> list[tuple[str, float | None]]:
 
 
 def values(parse: Parser, texts: Sequence[str]) -> list[float | None]:
-    """What a parser takes from each answer within some seconds; some compute powers of powers for ever."""
+    """Runs a parser on each answer with a time limit; some compute powers of powers forever."""
     found: list[float | None] = []
     while len(found) < len(texts):
         ours, theirs = _FORK.Pipe(duplex=False)
@@ -161,7 +161,7 @@ def of_quantulum3() -> list[tuple[str, float | None]]:
 
     path = Path(quantulum3.__file__).parent / "_lang" / "en_US" / "tests" / "quantities.json"
     given = json.loads(path.read_text(encoding="utf-8"))
-    return [(each["req"], float(each["res"][0]["value"])) for each in given if len(each["res"]) == 1]
+    return [(answer["req"], float(answer["res"][0]["value"])) for answer in given if len(answer["res"]) == 1]
 
 
 def counted(parse: Parser, cases: Iterable[tuple[str, float | None]]) -> tuple[int, int, int, int]:
@@ -186,7 +186,7 @@ def main() -> None:
         except ImportError as error:
             print(f"left out: {make.__name__}: {error}", file=sys.stderr)
     kinds = phrases()
-    kinds["all of these"] = [each for rows in kinds.values() for each in rows]
+    kinds["all of these"] = [row for rows in kinds.values() for row in rows]
     for name, make in (("num2words' words", in_words), ("quantulum3's tests", of_quantulum3)):
         try:
             kinds[name] = make()

@@ -66,7 +66,7 @@ def main(questions: int, together: int, milliseconds: int, repeats: int) -> None
 
     def ask(size: int) -> None:
         answers = Answerer("model", GenerationConfig(), size, 0).answer(loaded, messages)
-        assert all(isinstance(each, dict) and each["text"] == "yes" for each in answers)
+        assert all(isinstance(entry, dict) and entry["text"] == "yes" for entry in answers)
 
     what = f"{questions} questions of {milliseconds} ms, {together} at a time"
     ratio = compare(what, lambda: ask(together), lambda: ask(1), repeats)

@@ -57,7 +57,7 @@ ENVIRONMENT = {  # as long as that of a run
 
 
 @dataclass(frozen=True)
-class Timed:
+class CommandTime:
     """A command and its goal.
 
     Attributes:
@@ -70,17 +70,17 @@ class Timed:
 
 
 COMMANDS = {
-    "print-eval": Timed(["show", *CELL], 0.3),
-    "print-eval --json": Timed(["show", *CELL, "--json"], 0.3),
-    "list-models-db": Timed(["list", "models", "--stored"], 1.0),
-    "list-models-db --json": Timed(["--list-models-db", "--json"], 1.0),
-    "list-eval-settings-db": Timed(["list", "settings", "--stored"], 1.0),
-    "list-eval-settings-db --json": Timed(["--list-eval-settings-db", "--json"], 1.0),
-    "status": Timed(["store", "status"], 1.0),
-    "grid of ten models, three settings": Timed(["grid", "setting-01[0-2]", "--models", "model-000*"], None),
-    "rank, scores of 0 and 1": Timed(["rank", RANKED, "--score", "top1"], 10.0),
-    "rank, other scores": Timed(["rank", RANKED, "--score", "nll"], 10.0),
-    "export-csv": Timed(["export", "csv", "{folder}/table.csv"], None),
+    "print-eval": CommandTime(["show", *CELL], 0.3),
+    "print-eval --json": CommandTime(["show", *CELL, "--json"], 0.3),
+    "list-models-db": CommandTime(["list", "models", "--stored"], 1.0),
+    "list-models-db --json": CommandTime(["--list-models-db", "--json"], 1.0),
+    "list-eval-settings-db": CommandTime(["list", "settings", "--stored"], 1.0),
+    "list-eval-settings-db --json": CommandTime(["--list-eval-settings-db", "--json"], 1.0),
+    "status": CommandTime(["store", "status"], 1.0),
+    "grid of ten models, three settings": CommandTime(["grid", "setting-01[0-2]", "--models", "model-000*"], None),
+    "rank, scores of 0 and 1": CommandTime(["rank", RANKED, "--score", "top1"], 10.0),
+    "rank, other scores": CommandTime(["rank", RANKED, "--score", "nll"], 10.0),
+    "export-csv": CommandTime(["export", "csv", "{folder}/table.csv"], None),
 }
 
 
@@ -171,7 +171,7 @@ def timed(words: Sequence[str], environment: Mapping[str, str]) -> tuple[float, 
     return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def line(name: str, command: Timed, url: str, folder: str, repeats: int) -> str:
+def line(name: str, command: CommandTime, url: str, folder: str, repeats: int) -> str:
     """Times a command; a row of the table."""
     words = [sys.executable, "-m", "testbed", *(word.format(folder=folder) for word in command.words), "--db-url", url]
     environment = with_bytecode(folder)

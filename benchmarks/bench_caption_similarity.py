@@ -121,17 +121,19 @@ def ours(captions: dict[str, list[str]], references: list[str], encoder: Encoder
         dict.fromkeys(text for every in captions.values() for text in texts_of(every, truth, splitter, options))
     )
     embeddings, rows = encoder(texts), {text: row for row, text in enumerate(texts)}
-    found = {name: score_captions(each, truth, rows, embeddings, splitter, options) for name, each in captions.items()}
-    return {name: np.transpose([each.scores[metric] for metric in METRICS]) for name, each in found.items()}
+    found = {
+        name: score_captions(value, truth, rows, embeddings, splitter, options) for name, value in captions.items()
+    }
+    return {name: np.transpose([value.scores[metric] for metric in METRICS]) for name, value in found.items()}
 
 
 def loop(captions: dict[str, list[str]], references: list[str], encoder: Encoder, splitter: Splitter) -> Table:
-    """What CLIP-CC-Bench's documentation describes."""
+    """The algorithm in CLIP-CC-Bench's documentation."""
     return {
         name: np.array(
-            [_pair(caption, truth, encoder, splitter) for caption, truth in zip(each, references, strict=True)]
+            [_pair(caption, truth, encoder, splitter) for caption, truth in zip(value, references, strict=True)]
         )
-        for name, each in captions.items()
+        for name, value in captions.items()
     }
 
 

@@ -34,7 +34,7 @@ def tokenizer(folder: Path) -> Any:
     with gzip.open(default_bpe()) as file:
         merges = file.read().decode("utf-8").split("\n")[1 : 49152 - 256 - 2 + 1]
     letters = list(bytes_to_unicode().values())
-    words = [*letters, *(letter + "</w>" for letter in letters), *("".join(each.split()) for each in merges)]
+    words = [*letters, *(letter + "</w>" for letter in letters), *("".join(merge.split()) for merge in merges)]
     words += ["<|startoftext|>", "<|endoftext|>"]
     (folder / "vocab.json").write_text(json.dumps({word: index for index, word in enumerate(words)}))
     (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n")

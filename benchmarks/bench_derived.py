@@ -1,4 +1,4 @@
-"""What follows from stored outputs, without a model: a derived cell over running it, and scoring over reading.
+"""Measures work from stored outputs, without a model: a derived cell over running it, and scoring over reading.
 
     python benchmarks/bench_derived.py [--images 400] [--samples 50000] [--classes 1000] [--repeats 3]
 

@@ -1,4 +1,4 @@
-"""What sharing costs: storing outputs shard by shard with a lease for each, and without.
+"""Measures the cost of sharing: storing outputs shard by shard, with and without leases.
 
     python benchmarks/bench_leases.py [--samples 50000] [--cells 4] [--classes 1000] [--db-url postgresql://…/EMPTY]
 
@@ -40,14 +40,16 @@ def main(samples: int, cells: int, classes: int, repeats: int, db_url: str | Non
 
         def write(leased: bool) -> None:
             record = [CellRecord("net", f"s{cell}", f"bench-{next(numbers)}", size=samples) for cell in range(cells)]
-            ids = [store.evaluations.begin(each, dataset, {}, {}).id for each in record]
+            ids = [store.evaluations.begin(entry, dataset, {}, {}).id for entry in record]
             for start in range(0, samples, SHARD):
                 stop = min(start + SHARD, samples)
                 if leased:
                     began = time.perf_counter()
                     store.leases.lease(ids, start, stop)
                     spent[:] = [spent[0] + time.perf_counter() - began, spent[1] + 1]
-                store.outputs.append([Chunk(each, "logits", start, logits[: stop - start]) for each in ids])
+                store.outputs.append(
+                    [Chunk(evaluation_id, "logits", start, logits[: stop - start]) for evaluation_id in ids]
+                )
 
         compare(
             f"{cells} × {samples:,} × {classes:,} logits, with leases",

@@ -53,8 +53,8 @@ def main(images: int, repeats: int, with_frost: bool) -> None:
             report = run(registry, options, ["bench-resnet18"], chosen, SilentProgress())
             whole = time.perf_counter() - began
             assert report.ok, report.outcomes
-            spent = [each.seconds for each in report.times.values()]
-            pairs.append((whole, sum(each["forward"] + each["perturb"] for each in spent)))
+            spent = [entry.seconds for entry in report.times.values()]
+            pairs.append((whole, sum(entry["forward"] + entry["perturb"] for entry in spent)))
     tell(f"{images} photos, ResNet-18, {len(chosen)} settings", pairs[1:])
 
 

@@ -85,7 +85,7 @@ def by_scikit_learn(train: Split, held: Split, test: Split) -> float:
     from sklearn.linear_model import LogisticRegression
 
     grid = weight_decays("lbfgs")
-    (features, targets), (held_features, held_targets) = ([each.numpy() for each in split] for split in (train, held))
+    (features, targets), (held_features, held_targets) = ([array.numpy() for array in split] for split in (train, held))
 
     def validate(indices: list[int]) -> list[float]:
         fits = [LogisticRegression(C=1 / grid[index], max_iter=1000).fit(features, targets) for index in indices]

@@ -63,11 +63,11 @@ def main(images: int, repeats: int) -> None:
 
         def loop(number: int) -> None:
             started = []
-            for each in range(number):
-                (out := root / f"bare{each}").mkdir(exist_ok=True)
+            for index in range(number):
+                (out := root / f"bare{index}").mkdir(exist_ok=True)
                 words = [sys.executable, "-c", BARE, str(folders[number]), str(out)]
                 started.append(subprocess.Popen(words, env=environment, cwd=EVAL.parent / "benchmarks"))
-            assert [each.wait() for each in started] == number * [0]
+            assert [process.wait() for process in started] == number * [0]
 
         folders = {1: root / "photos", 2: photos(root / "half", images // 2)}
         compare(f"{images} photos, ResNet-18, 2 processes", lambda: evaluate(2), lambda: evaluate(1), repeats)

@@ -42,7 +42,11 @@ def fill(path: Path, models: int, settings: int) -> None:
         connection.executemany(
             "INSERT INTO metrics (evaluation_id, name, unit, value, scorer, slice, n)"
             " VALUES (?, ?, ?, ?, 's', 'overall', 9)",
-            [(each[0], name, unit, each[0] % 97 / 97) for each in evaluations for name, unit in METRICS],
+            [
+                (evaluation[0], name, unit, evaluation[0] % 97 / 97)
+                for evaluation in evaluations
+                for name, unit in METRICS
+            ],
         )
 
 

@@ -1,4 +1,4 @@
-"""What it costs to find that stored results are still today's: the demo's 192 cells, given by a plug-in of their own.
+"""Measures the cost of validating stored results: the demo's 192 cells, defined by a separate plug-in.
 
     python benchmarks/bench_second_run.py [--repeats 5] [--before /path/to/another/checkout/eval.py --python ITS_PYTHON]
 
@@ -51,7 +51,7 @@ class Program:
         self.words += ["--eval-settings", "shade-*", "--db-url", str(folder / "testbed.db")]
 
     def seconds(self) -> float:
-        """How long a run takes."""
+        """Measures the time of a run."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
         began = time.perf_counter()
         subprocess.run(self.words, check=True, capture_output=True, env=environment)

@@ -25,7 +25,7 @@ from testbed.data.webdataset.export import export
 from testbed.data.webdataset.source import WebDataset
 
 
-class Crops(ImageSource):
+class ShardCrops(ImageSource):
     """Crops of real photos."""
 
     def __init__(self, count: int, side: int) -> None:
@@ -59,7 +59,7 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TESTBED_CACHE"] = f"{folder}/cache"
         root = Path(folder)
-        export(Crops(count, side), root / "wds", "test", "classification", image_format="jpg", max_count=shard)
+        export(ShardCrops(count, side), root / "wds", "test", "classification", image_format="jpg", max_count=shard)
         for what in ("read once", "remembered"):
             start = time.perf_counter()
             source = WebDataset(root / "wds")
@@ -73,14 +73,14 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
         random.Random(0).shuffle(order)
         compare(
             "bytes in random order / of files",
-            lambda: [source.image_bytes(each) for each in order],
-            lambda: [files[each].read_bytes() for each in order],
+            lambda: [source.image_bytes(entry) for entry in order],
+            lambda: [files[entry].read_bytes() for entry in order],
             repeats,
         )
         compare(
             "images in random order / of files",
-            lambda: [source.image(each).size for each in order],
-            lambda: [decode_file(files[each]).size for each in order],
+            lambda: [source.image(entry).size for entry in order],
+            lambda: [decode_file(files[entry]).size for entry in order],
             repeats,
         )
         pattern = str(root / "wds" / "test" / f"{{0..{(count - 1) // shard}}}.tar")
@@ -90,13 +90,13 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
             return
         compare(
             "bytes in random order / package webdataset in order",
-            lambda: [(source.image_bytes(each), source.targets[each]) for each in order],
+            lambda: [(source.image_bytes(entry), source.targets[entry]) for entry in order],
             bare,
             repeats,
         )
         compare(
             "images in random order / package webdataset in order",
-            lambda: [(source.image(each).size, source.targets[each]) for each in order],
+            lambda: [(source.image(entry).size, source.targets[entry]) for entry in order],
             decoded,
             repeats,
         )

@@ -31,7 +31,7 @@ import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
 from testbed.extensions.explain import bench  # noqa: E402
-from testbed.extensions.explain.images import Images  # noqa: E402
+from testbed.extensions.explain.images import ImageRunner  # noqa: E402
 from testbed.extensions.explain.pixels import Pixels  # noqa: E402
 
 NUMBERS = {1: 10, 3: 5}  # metrics → how many that no variant gives, of each of the two large cells and ranges
@@ -41,7 +41,7 @@ PARTS = ("singles", "pairs", "pairs-with-preprocessing", "numbers", "numbers-of-
 PAIRS = {"classifier": 6, "fewer": 4, "clip": 14}  # of scoring and prompts, drawn at random
 PAIRS_WITH_PREPROCESSING, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
 PUBLISHED = ("top1", "top5", "mean_per_class_recall")  # of pairs, as CLIP benchmark prints them
-SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_000)]  # of that axis
+SOME = [f"first samples: the first {entry:,}" for entry in (500, 1000, 5000, 10_000)]  # of that axis
 UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 SINGLES = {
     "classifier": lambda axis: True,
@@ -66,7 +66,7 @@ class Test:
 
     Args:
         blind: The world.
-        say: Is told each answer.
+        say: Called with each answer.
         share: The most forward passes, of the evaluation's; None for the default.
         only: A pattern of the truths that are asked for, with their cells before them.
     """
@@ -139,7 +139,7 @@ class Test:
             known = np.array(
                 [
                     *stored.values(),
-                    *(self.blind.values(cell, [each])["top1"] for each in self._all(cell)),
+                    *(self.blind.values(cell, [variant])["top1"] for variant in self._all(cell)),
                     *self._rounded_up(cell),
                 ]
             )
@@ -153,19 +153,21 @@ class Test:
         return found
 
     def _moved(self, cell: str, top1: float, metrics: Sequence[str]) -> dict[str, float]:
-        near = min((self.blind.values(cell, [each]) for each in self._all(cell)), key=lambda v: abs(v["top1"] - top1))
+        near = min(
+            (self.blind.values(cell, [variant]) for variant in self._all(cell)), key=lambda v: abs(v["top1"] - top1)
+        )
         return {metric: min(max(near[metric] + top1 - near["top1"], 0.0), 1.0) for metric in metrics}
 
     def _wanted(self, cell: str, *truth: str) -> bool:
         return self.only.search(" + ".join([cell, *truth])) is not None
 
     def _rounded_up(self, cell: str) -> list[float]:
-        """The values of the variants of which the reference knows one way to round only."""
+        """The values of the variants for which the reference has only one way to round."""
         if cell == "clip":
             return []
         known = self.blind.variants(cell)
-        changes = [known[each] | {"resize": known[each]["resize"] + 1} for each in UNASKED]
-        return [self.blind.reference.values(CELLS[cell][2].changed(**each))["top1"] for each in changes]
+        changes = [known[axis_name] | {"resize": known[axis_name]["resize"] + 1} for axis_name in UNASKED]
+        return [self.blind.reference.values(CELLS[cell][2].changed(**change))["top1"] for change in changes]
 
     def _all(self, cell: str) -> Sequence[str]:
         return list(self.blind.variants(cell))
@@ -180,7 +182,7 @@ class Test:
         return asked
 
 
-class Shared(Images):
+class Shared(ImageRunner):
     """Decoded images and outputs that an earlier question asked for are not computed again, only counted again."""
 
     pictures: ClassVar[dict[tuple[str, str, int], Any]] = {}
@@ -228,16 +230,16 @@ def head(title: str) -> str:
 
 
 def rates(asked: Sequence[Asked]) -> str:
-    """How many were recovered, and how many of the truths were excluded: of all, and of those that differ."""
-    return f"{_rates(asked)}\n\nOf values that differ: {_rates([each for each in asked if each.apart])}"
+    """Counts recovered and excluded truths: among all, and among those that differ."""
+    return f"{_rates(asked)}\n\nOf values that differ: {_rates([question for question in asked if question.apart])}"
 
 
 def _rates(asked: Sequence[Asked]) -> str:
-    recovered = sum(each.recovered for each in asked)
-    excluded = sum(each.verdict == "excluded" for each in asked)
-    missing = sum(each.verdict == "not tried" for each in asked)
-    explained = sum(each.explained for each in asked)
-    most = max((each.forwards for each in asked), default=0.0)
+    recovered = sum(question.recovered for question in asked)
+    excluded = sum(question.verdict == "excluded" for question in asked)
+    missing = sum(question.verdict == "not tried" for question in asked)
+    explained = sum(question.explained for question in asked)
+    most = max((question.forwards for question in asked), default=0.0)
     return (
         f"{len(asked)} asked: {recovered} recovered ({100 * recovered / max(len(asked), 1):.1f} %), {excluded}"
         f" excluded, {missing} not tried, {explained} said to be explained; at most {100 * most:.1f} % forward passes"
@@ -256,7 +258,7 @@ def main(
 ) -> None:
     """Prints a table of all questions, and the rates."""
     torch.set_num_threads(1)
-    bench.Images = Shared
+    bench.ImageRunner = Shared
     name = "small" if small else "large"
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
@@ -278,7 +280,7 @@ def main(
         if kind in parts:
             click.echo(head(f"{kind.capitalize().replace('-', ' ')}, which no single variant gives"))
             found = test.numbers(NUMBERS[len(published)], *published)
-            unexplained = sum(not each.explained for each in found)
+            unexplained = sum(not explanation.explained for explanation in found)
             click.echo(f"\n{unexplained} of {len(found)} said to be unexplained")
     click.echo(f"\n{time.perf_counter() - began:.0f} s", err=True)
 

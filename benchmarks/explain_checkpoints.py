@@ -122,13 +122,13 @@ def _numbers(averaged: Any, plain: Any, earlier: Any, pictures: list[Any], targe
     from torchvision.transforms import InterpolationMode as Mode
     from torchvision.transforms import functional as of
 
-    modes = {each: getattr(Mode, each.upper()) for each in ("nearest", "bilinear", "bicubic", "lanczos")}
+    modes = {entry: getattr(Mode, entry.upper()) for entry in ("nearest", "bilinear", "bicubic", "lanczos")}
 
     def inputs(
         resize: Any = RESIZE, crop: int = CROP, mode: str = "bilinear", smooth: bool = True, quality: int = 0
     ) -> Any:
         made = []
-        for picture in pictures if not quality else [compressed(each, quality) for each in pictures]:
+        for picture in pictures if not quality else [compressed(image, quality) for image in pictures]:
             if picture is None:
                 made.append(torch.zeros(3, crop, crop, dtype=torch.uint8))
             elif smooth:
@@ -226,7 +226,7 @@ def testbed(*words: str) -> str:
 
 
 def ask(folder: Path, only: str, evaluations: float | None, say: Callable[[str], None]) -> None:
-    """Prints what the search says of each number, and the rates."""
+    """Prints the search's answer for each number, and the rates."""
     import numpy as np
     from explain_blind import Shared
 
@@ -243,7 +243,9 @@ def ask(folder: Path, only: str, evaluations: float | None, say: Callable[[str],
     given += ["--interpolation", "bilinear", "--class-order", "natural"]
     testbed("run", model, "--on", "test", *given, "--as", NAME)
     shown = json.loads(testbed("show", NAME, "folder/test", "--json"))
-    value = next(100 * each["value"] for each in shown if each["metric"] == "top1" and each["slice"] == "overall")
+    value = next(
+        100 * metric["value"] for metric in shown if metric["metric"] == "top1" and metric["slice"] == "overall"
+    )
     say(f"stored {value:.2f}; by timm and torchvision alone {known['stored']:.2f}; {known['images']:,} images\n")
     width = 100 * INTERVAL * np.sqrt(value / 100 * (1 - value / 100) / known["images"])
     say("| truth | published | differs | verdict of the truth | what else gives it | explained | passes, % | seconds |")
@@ -257,16 +259,19 @@ def ask(folder: Path, only: str, evaluations: float | None, say: Callable[[str],
     for number in _random(known, value):
         if only in "none":
             found.append(("", True, *asked("", number)))
-    singles = [each for each in found if each[0]]
-    differing = [each for each in singles if each[1]]
+    singles = [question for question in found if question[0]]
+    differing = [question for question in singles if question[1]]
     for name, group in (("all", singles), ("of values that differ", differing)):
-        verdicts = [each[2] for each in group]
+        verdicts = [question[2] for question in group]
         say(
             f"\n{name}: {len(group)} asked, {verdicts.count('gives it')} found, {verdicts.count('excluded')} excluded,"
             f" {verdicts.count('undecided')} undecided, {verdicts.count('not tried')} not tried"
         )
-    random = [each for each in found if not each[0]]
-    say(f"\n{sum(each[3] for each in random)} of {len(random)} numbers that no protocol gives said to be explained")
+    random = [question for question in found if not question[0]]
+    say(
+        f"\n{sum(question[3] for question in random)} of {len(random)} numbers that no protocol gives said to be"
+        " explained"
+    )
 
 
 def _random(known: dict[str, Any], value: float) -> list[float]:
@@ -274,8 +279,8 @@ def _random(known: dict[str, Any], value: float) -> list[float]:
 
     random = np.random.default_rng(SEED)
     taken = [value, *known["variants"].values()]
-    drawn = (round(float(value + each), 2) for each in random.uniform(-30, 4, 500))
-    return [each for each in drawn if min(abs(each - one) for one in taken) > APART][:RANDOM_NUMBERS]
+    drawn = (round(float(value + shift), 2) for shift in random.uniform(-30, 4, 500))
+    return [entry for entry in drawn if min(abs(entry - one) for one in taken) > APART][:RANDOM_NUMBERS]
 
 
 def _asked(
@@ -292,15 +297,15 @@ def _asked(
     given = ("--data-root", ".", "--published", f"{published:.2f}%", "--json", *samples)
     answer = json.loads(testbed("explain", NAME, "folder/test", *given))
     verdicts = {
-        " + ".join(f"{part['axis']}: {part['name']}" for part in each["variants"]): each["verdict"]
-        for each in answer["variants"]
+        " + ".join(f"{part['axis']}: {part['name']}" for part in variant["variants"]): variant["verdict"]
+        for variant in answer["variants"]
     }
     gives = [name for name, verdict in verdicts.items() if verdict == "gives it"]
     verdict = verdicts.get(truth, "not tried") if truth else ""
     explained = bool(answer["explained"])
     differs = "yes" if abs(published - value) > width else "no"
     passes = 100 * answer["forward_passes"] / images
-    others = "; ".join(each for each in gives if each != truth)
+    others = "; ".join(entry for entry in gives if entry != truth)
     say(
         f"| {truth or 'none'} | {published:.2f} | {differs} | {verdict} | {others} | {'yes' if explained else 'no'} |"
         f" {passes:.0f} | {time.monotonic() - began:.0f} |"

@@ -27,7 +27,7 @@ FIRST_LINE = "98.70 % leads"
 
 @dataclass
 class Question:
-    """What somebody wants to know.
+    """A user's question.
 
     Attributes:
         text: The question.
@@ -100,7 +100,7 @@ def on_pages(address: str, repeats: int) -> list[float]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 720}, accept_downloads=True)
-        times = [median(lambda each=each: ask(page, address, each), repeats) for each in QUESTIONS]
+        times = [median(lambda question=question: ask(page, address, question), repeats) for question in QUESTIONS]
         browser.close()
     return times
 
@@ -147,8 +147,8 @@ def main(db_url: str | None, repeats: int) -> None:
         with served(folder / "testbed.db") as address:
             pages = on_pages(address, repeats)
         files = on_pages((folder / "site" / "index.html").as_uri(), repeats)
-        words = [each.command.removeprefix("testbed ").split() for each in QUESTIONS]
-        terminal = [median(lambda each=each: testbed(*each, where=folder), repeats) for each in words]
+        words = [question.command.removeprefix("testbed ").split() for question in QUESTIONS]
+        terminal = [median(lambda word=word: testbed(*word, where=folder), repeats) for word in words]
     click.echo(f"{machine()}; medians of {repeats}\n\n{table(pages, files, terminal)}")
 
 

@@ -189,7 +189,7 @@ def main(samples: int, models: int, classes: int, repeats: int, exported: int, f
         export = [sys.executable, "-m", "testbed", "site", *words, "--samples-limit", str(exported)]
         shutil.rmtree(place / "site", ignore_errors=True)
         took = seconds(lambda: subprocess.run(export, check=True, capture_output=True))
-        size = sum(each.stat().st_size for each in (place / "site").rglob("*") if each.is_file())
+        size = sum(entry.stat().st_size for entry in (place / "site").rglob("*") if entry.is_file())
         click.echo(f"{exported:,} samples exported in {took:.0f} s, {size / 1e6:.0f} MB")
         drive((place / "site" / "index.html").as_uri(), "files", samples, repeats)
 

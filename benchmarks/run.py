@@ -109,12 +109,12 @@ def measured(name: str, benchmark: Benchmark) -> Iterator[str]:
         reason = (done.stderr.strip().splitlines() or ["it printed no ratio"])[-1]
         yield f"| {name} | {benchmark.against} | not run: {reason} |  |  |  |  |"
         return
-    for number, each in enumerate(found):
+    for number, finding in enumerate(found):
         goal = benchmark.goals[number] if number < len(benchmark.goals) else None
-        told = "" if goal is None else f"≤ {goal:g}" + ("" if float(each["ratio"]) <= goal else ", missed")
+        told = "" if goal is None else f"≤ {goal:g}" + ("" if float(finding["ratio"]) <= goal else ", missed")
         yield (
-            f"| {name}: {each['what']} | {benchmark.against} | {each['ours']} | {each['bare']} | {each['ratio']}"
-            f" | {each['low']} to {each['high']} | {told} |"
+            f"| {name}: {finding['what']} | {benchmark.against} | {finding['ours']} | {finding['bare']} |"
+            f" {finding['ratio']} | {finding['low']} to {finding['high']} | {told} |"
         )
 
 

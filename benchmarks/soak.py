@@ -110,7 +110,7 @@ class Round:
         return found
 
     def images(self) -> int:
-        """How many images went through networks, each once for each model and setting."""
+        """Counts the images that went through networks, once per model and setting."""
         counted = self.folder / "images"
         return sum(map(int, counted.read_text().split())) if counted.exists() else 0
 
@@ -118,14 +118,14 @@ class Round:
         """All complete outputs; notes evaluations that are doubled or open."""
         found: dict[tuple[str, str], np.ndarray] = {}
         with Store.open(self.url) as store:
-            for each in store.evaluations.find():
-                key = (each.model, each.eval_setting)
+            for evaluation in store.evaluations.find():
+                key = (evaluation.model, evaluation.eval_setting)
                 if key in found:
                     self.errors.append(f"{key} is there twice")
-                if each.status != "complete":
-                    self.errors.append(f"{key} is {each.status}: {each.error}")
+                if evaluation.status != "complete":
+                    self.errors.append(f"{key} is {evaluation.status}: {evaluation.error}")
                 else:
-                    found[key] = store.outputs.read(each.id, "logits")
+                    found[key] = store.outputs.read(evaluation.id, "logits")
             self.errors += store.maintenance.check()
         return found
 
@@ -210,7 +210,7 @@ def together(runs: int, rounds: int, server: str | None, ray: bool, seed: int) -
         for number in range(rounds):
             with new_round(folder / f"round-{number}", server, ray) as one:
                 requests = [(draw.sample(MODELS, draw.randint(1, 3)), draw.sample(SETTINGS, 2)) for _ in range(runs)]
-                processes = [one.start(*each, draw.choice([64, 96])) for each in requests]
+                processes = [one.start(*request, draw.choice([64, 96])) for request in requests]
                 for process in processes:
                     one.note_end(process)
                 one.check_ended()
@@ -250,11 +250,11 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
             with new_round(folder / f"round-{rounds}", server, ray) as one:
                 drivers: list[subprocess.Popen[bytes]] = []
                 computed = 0  # when the last process was killed
-                while not any(each.poll() == 0 for each in drivers):
-                    gone = [each for each in drivers if each.poll() is not None]
-                    for each in gone:
-                        one.note_end(each)
-                    drivers = [each for each in drivers if each not in gone]
+                while not any(driver.poll() == 0 for driver in drivers):
+                    gone = [driver for driver in drivers if driver.poll() is not None]
+                    for run in gone:
+                        one.note_end(run)
+                    drivers = [driver for driver in drivers if driver not in gone]
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
                     time.sleep(draw.uniform(0.2, pause))
@@ -264,9 +264,9 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
                         computed, victim = one.images(), draw.choice(victims)
                         with contextlib.suppress(OSError):
                             os.kill(victim, signal.SIGKILL)
-                            killed["driver" if victim in [each.pid for each in drivers] else "worker"] += 1
-                for each in drivers:
-                    one.note_end(each)
+                            killed["driver" if victim in [driver.pid for driver in drivers] else "worker"] += 1
+                for driver in drivers:
+                    one.note_end(driver)
                 one.check_ended()
                 found = one.outputs()
                 one.errors += differing(found, expected)
@@ -279,14 +279,14 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
         f"{killed.total()} kills ({killed['driver']} drivers, {killed['worker']} workers and data workers) in {rounds}"
         f" rounds of {COUNT * len(expected):,} images; {again:,} images computed again; {len(gave_up)} runs gave up"
     )
-    for each in gave_up:
-        click.echo(f"gave up: {each}")
+    for run in gave_up:
+        click.echo(f"gave up: {run}")
     _end(errors)
 
 
 def _end(errors: list[str]) -> None:
-    for each in errors:
-        click.echo(f"error: {each}")
+    for error in errors:
+        click.echo(f"error: {error}")
     click.echo(f"{len(errors)} errors")
     raise SystemExit(bool(errors))
 

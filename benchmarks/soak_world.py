@@ -34,7 +34,7 @@ class Images(ImageSource):
         return Image.fromarray(self.pixels[position])
 
     def digests(self, positions):
-        """Of the pixels."""
+        """The mean of the pixels."""
         return [digest_bytes(self.pixels[position].tobytes()) for position in positions]
 
 
@@ -42,7 +42,7 @@ class Noise:
     """The data set."""
 
     def spec(self):
-        """What it is."""
+        """The description."""
         return {"soak": COUNT}
 
     def open(self):

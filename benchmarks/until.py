@@ -1,4 +1,4 @@
-"""How many samples ``testbed run --until`` takes, against a fixed number of samples chosen by who knows the answer.
+"""Compares the samples of ``testbed run --until`` with a fixed number chosen by somebody who knows the answer.
 
     python benchmarks/until.py [--orders 10]
 
@@ -39,13 +39,13 @@ def ratio_interval(right: int, drawn: int, size: int) -> tuple[float, float]:
 
 
 def first(scores: Array, decided: Callable[[Array], bool]) -> int:
-    """How many samples are drawn when it is decided."""
+    """The number of samples at the decision."""
     looks = looks_of(len(scores))
     return next((look for look in looks if decided(scores[:look])), len(scores))
 
 
 def saved(taken: list[int]) -> float:
-    """How many percent of all samples were not needed."""
+    """The percentage of samples that were not needed."""
     return float(100 * (1 - np.mean(taken) / SIZE))
 
 
@@ -74,7 +74,7 @@ def comparison(differ: float, gain: float, orders: int, rng: np.random.Generator
     ours, evidence, wrong = [], [], 0
 
     def better(seen: Array) -> bool:
-        low, high = betting_interval((seen + 1) / 2, SIZE, tuple(each / 2 for each in EFFECTS))
+        low, high = betting_interval((seen + 1) / 2, SIZE, tuple(effect / 2 for effect in EFFECTS))
         return low > 0.5 or high < 0.5
 
     def unequal(seen: Array) -> bool:
@@ -100,7 +100,7 @@ def demo(goal: str, *models: str) -> str:
         command = [sys.executable, "-m", "testbed", "run", *words, "--db-url", str(Path(folder) / "results.db")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     cells = json.loads(done.stdout)["cells"]
-    told = [f"{each['eval_setting']} {each['computed']} of {each['population']['size']}" for each in cells]
+    told = [f"{cell['eval_setting']} {cell['computed']} of {cell['population']['size']}" for cell in cells]
     return f"{goal}: {', '.join(told)}"
 
 

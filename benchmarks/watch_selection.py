@@ -1,4 +1,4 @@
-"""How often `testbed watch` calls equally good checkpoints better or worse than the best before, by simulation.
+"""Simulates how often `testbed watch` calls equally good checkpoints better or worse than the best before.
 
     python benchmarks/watch_selection.py [RUNS]
 
@@ -136,7 +136,7 @@ def simulate(kind: Kind, runs: int) -> list[str]:
     table = np.array(seen)
     late = table[table[:, 0]]
     shares = [*(table[:, (1, 2)].mean(axis=0)), late[:, 1:3].any(axis=1).mean(), table[:, 3].mean()]
-    return [f"{100 * each:.1f} %" for each in shares] + [
+    return [f"{100 * share:.1f} %" for share in shares] + [
         f"{100 * np.mean(naive):+.2f}",
         f"{100 * np.mean(expected):+.2f}",
     ]

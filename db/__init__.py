@@ -1,4 +1,4 @@
-"""The results store: tables, and the class whose parts read and write them."""
+"""The results store: its tables, and the class that reads and writes them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The database of a store, which its parts share: transactions, and a few statements for both kinds."""
+"""The database shared by the parts of a store: transactions, and statements that work on SQLite and Postgres."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.db.payloads.encoding import External
 from testbed.entities import SampleColumns
 from testbed.errors import ReadOnlyStoreError, StoreError, shortened
 
-# SQLite takes at most 32,766 variables in a statement; longer lists of values are queried in parts.
+# SQLite accepts at most 32,766 variables in a statement; longer lists of values are queried in parts.
 MANY = 900
 
 
@@ -25,14 +25,14 @@ class Database:
     """A connection to a store, and its transactions.
 
     Args:
-        engine: From `engine.connect`.
+        engine: The result of `engine.connect`.
         url: The database, for messages.
         mode: ``"read"`` or ``"write"``.
         payload_url: An fsspec URL for outputs; None stores them in the database.
 
     Attributes:
-        run_id: The run that this connection belongs to; None for one that computes nothing.
-        kept_samples: The samples of the data sets that were read last, by fingerprint.
+        run_id: The run that this connection belongs to; None for a connection that only reads or edits.
+        kept_samples: The samples of recently read data sets, by fingerprint.
     """
 
     def __init__(self, engine: Engine, url: URL, mode: Mode, payload_url: str | None = None) -> None:
@@ -63,7 +63,7 @@ class Database:
             yield session
 
 
-class Part:
+class StorePart:
     """A part of a store: the operations on one subject, each a transaction of its database."""
 
     def __init__(self, database: Database) -> None:
@@ -75,7 +75,7 @@ def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]
     """Inserts rows whose keys do not exist yet.
 
     Raises:
-        StoreError: If one of the databases could not store a name.
+        StoreError: If SQLite or Postgres could not store a text.
     """
     if not rows:
         return
@@ -105,16 +105,16 @@ def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[st
 
 
 def check_text(table: type[Any], column: str, text: str) -> None:
-    """Checks that both databases can store a name: Postgres limits the length, and knows no NUL and no half of a pair.
+    """Checks that both databases can store a text: Postgres limits its length and rejects NUL and lone surrogates.
 
     Raises:
-        StoreError: If they cannot.
+        StoreError: If one of them cannot.
     """
     longest = table.__table__.columns[column].type.length
     if longest is not None and len(text) > longest:
         what = f"is too long: {len(text)} characters; the maximum is {longest}"
     elif not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        what = "has half of a surrogate pair, which is no character"
+        what = "has a lone surrogate, which is not a character"
     elif "\0" in text:
         what = "has a NUL"
     else:
@@ -127,9 +127,9 @@ def check_text(table: type[Any], column: str, text: str) -> None:
 def check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
     """Checks all texts of rows; errors as for `check_text`."""
     columns = [
-        each.name
-        for each in table.__table__.columns
-        if isinstance(each.type, sa.String) and rows and each.name in rows[0]
+        entry.name
+        for entry in table.__table__.columns
+        if isinstance(entry.type, sa.String) and rows and entry.name in rows[0]
     ]
     for row in rows:
         for column in columns:

@@ -1,4 +1,4 @@
-"""How moments and text for people are stored in columns of the tables."""
+"""Column types for times and for text meant for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testbed.redaction import redacted
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment, stored without a time zone in UTC, handed out with it."""
+    """A time, stored in UTC without a time zone, and returned with one."""
 
     impl = DateTime
     cache_ok = True
@@ -25,16 +25,16 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Prose(TypeDecorator[str]):
-    """Text for people, of any origin: what Postgres cannot store of it (NUL, half a surrogate pair) is replaced.
+    """Text for people, of any origin; characters that Postgres cannot store (NUL, lone surrogates) are replaced.
 
-    URLs in it show no passwords: everyone who can read the store reads it.
+    Passwords in URLs are hidden, since everyone with access to the store can read the text.
     """
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replaces what cannot be stored, and what must not be."""
+        """Replaces what cannot or must not be stored."""
         if value is None:
             return None
         return redacted(value).replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

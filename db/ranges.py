@@ -1,4 +1,4 @@
-"""Ranges of samples: which ones are stored of an evaluation, and which are missing."""
+"""Ranges of samples: stored and missing ones of an evaluation."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def ranges_of(
     stop: int | None = None,
     kind: str | None = None,
 ) -> dict[int, Ranges]:
-    """For each evaluation the ranges of samples that are done with, merged and in order.
+    """Finds the finished ranges of samples of each evaluation, merged and in order.
 
-    Those are the samples whose outputs are stored, and those that are recorded as unreadable.
+    A sample is finished if its outputs are stored or if it is recorded as unreadable.
 
     Args:
         session: A transaction.
         evaluation_ids: At most `testbed.db.base.MANY`.
-        start: The first sample of interest; a range that begins before it may be there whole.
-        stop: After the last one; None for all.
-        kind: Of the outputs; None means any.
+        start: The first sample of interest; a range that begins before it may be returned whole.
+        stop: After the last sample; None for all.
+        kind: The kind of outputs; None means any.
     """
     chunk, error = OutputChunkRow, SampleErrorRow
     pieces: dict[int, Ranges] = {evaluation_id: [] for evaluation_id in evaluation_ids}
@@ -38,7 +38,7 @@ def ranges_of(
     if kind is not None:
         chunks = chunks.where(chunk.kind == kind)
     if start:
-        # Chunks do not overlap, so of those that begin before, only the last one can reach so far.
+        # Chunks do not overlap, so among those that begin earlier only the last one can reach this range.
         other = aliased(chunk)
         last = sa.select(sa.func.coalesce(sa.func.max(other.start), 0)).where(
             other.evaluation_id == chunk.evaluation_id, other.kind == chunk.kind, other.start <= start
@@ -55,7 +55,7 @@ def ranges_of(
 
 
 def stored_ranges(database: Database, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
-    """What `ranges_of` returns, for any number of evaluations."""
+    """Returns the result of `ranges_of` for any number of evaluations."""
     found: dict[int, Ranges] = {}
     with database.reading() as session:
         for part in in_parts(evaluation_ids):
@@ -64,7 +64,7 @@ def stored_ranges(database: Database, evaluation_ids: Iterable[int], kind: str |
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Ranges (start, stop) in order, those that touch or overlap made one."""
+    """Sorts ranges (start, stop), and merges those that touch or overlap."""
     result: Ranges = []
     for start, stop in sorted(ranges):
         if result and start <= result[-1][1]:
@@ -75,7 +75,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def lacking(start: int, stop: int, stored: Iterable[tuple[int, int]]) -> Ranges:
-    """The parts of a range that are in none of the stored ones, which are merged and in order."""
+    """The parts of a range outside the stored ones, which are merged and in order."""
     found: Ranges = []
     for first, last in stored:
         if first > start:

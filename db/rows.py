@@ -29,7 +29,7 @@ def columns(record: CellRecord) -> dict[str, Any]:
 
 
 def normalized(identity: dict[str, Any] | None) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """An identity with its dictionaries replaced by digests, and rows for these."""
+    """Returns an identity with its dictionaries replaced by digests, and rows for these."""
     if identity is None:
         return None, []
     small: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """Schema versions: creating a store, detecting other versions, and upgrading.
 
-Opening a store of another version changes nothing. A new store is made from today's tables; a test holds that the
-migrations give the same. Alembic is imported only to upgrade one.
+Opening a store of another version changes nothing. A new store is created from the current tables; a test checks that
+the migrations give the same result. Alembic is imported only for upgrades.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from testbed.db.connection.urls import display_url
 from testbed.db.tables import Base, EvaluationRow
 from testbed.errors import SchemaError
 
-# As Alembic makes it.
+# As created by Alembic.
 _VERSION = sa.Table(
     "alembic_version",
     sa.MetaData(),
@@ -84,7 +84,7 @@ _LOCK = 7261829  # an arbitrary lock id: one process creates the tables while th
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The schema version of a database; None if it is not a testbed store, several in one text if it names several."""
+    """The schema version of a database; None if it is not a testbed store; several are joined."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     rows = connection.execute(sa.text("SELECT version_num FROM alembic_version ORDER BY version_num")).scalars().all()
@@ -95,18 +95,18 @@ def require_head(connection: Connection, url: URL) -> None:
     """Checks that a database has this testbed's schema version.
 
     Raises:
-        SchemaError: If it is older, newer, or not testbed's; says what to run.
+        SchemaError: If it is older, newer, or not testbed's; the message has the command to run.
     """
     revision = current_revision(connection)
     if revision == migrations.HEAD:
         return
     where = display_url(url)
     if revision is None:
-        raise SchemaError(f"{where} is a database, but holds no results of testbed; testbed run makes a new store")
+        raise SchemaError(f"{where} is a database without results of testbed; testbed run creates a new store")
     if is_before_release(revision):
         raise SchemaError(
             f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"
-            " cannot read. Nothing was changed. Its results can be kept as imported ones in a new store: testbed"
+            " cannot read. Nothing was changed. Its results can be imported into a new store: testbed"
             f" import {where} --db-url NEW.db"
         )
     if revision in migrations.REVISIONS:
@@ -116,22 +116,24 @@ def require_head(connection: Connection, url: URL) -> None:
         )
     if " and " in revision:
         raise SchemaError(
-            f"the store {where} names several schema versions ({revision}), so that it is not known what its tables"
-            " are. Nothing was changed; restore a backup"
+            f"the store {where} has several schema versions ({revision}), so its tables cannot be"
+            " interpreted."
+            " Nothing was changed; restore a backup"
         )
     raise SchemaError(
-        f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"
-        " a newer testbed created it. Nothing was changed; upgrade testbed, or name another store with --db-url"
+        f"the store {where} has schema version {revision}, newer than this testbed's"
+        f" ({migrations.HEAD})."
+        " Nothing was changed; upgrade testbed, or name another store with --db-url"
     )
 
 
 def is_before_release(revision: str) -> bool:
-    """Whether a schema version is one from before the first release."""
+    """Returns whether a schema version predates the first release."""
     return _BEFORE_RELEASE.fullmatch(revision) is not None
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether a database has no tables except the one for the version."""
+    """Returns whether a database has no tables except that of the version."""
     return set(sa.inspect(connection).get_table_names()) <= {"alembic_version"}
 
 
@@ -141,7 +143,7 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
     Args:
         engine: An engine that may write.
         url: The database, for messages.
-        new: Whether a database without tables is to become a store.
+        new: Whether to turn a database without tables into a store.
 
     Returns:
         The version before (None for a new store) and after.
@@ -170,7 +172,7 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
 
 @contextlib.contextmanager
 def _tables_made_anew(connection: Connection) -> Iterator[None]:
-    """Switches foreign keys off: SQLite alters a table by dropping it, though others refer to it and making another."""
+    """Switches foreign keys off: SQLite alters a table by replacing it, although others refer to it."""
     raw = connection.connection.dbapi_connection
     if connection.dialect.name != "sqlite" or raw is None:
         yield
@@ -191,7 +193,7 @@ def _make_tables(connection: Connection) -> None:
     Base.metadata.create_all(connection, checkfirst=False)
     connection.execute(sa.text(RESULTS_VIEW))
     if is_postgres:
-        # It would try in vain to compress floats, which takes half of the time.
+        # Postgres would try to compress floats in vain, which takes half of the time.
         for table in _PAYLOADS:
             connection.execute(sa.text(f"ALTER TABLE {table} ALTER COLUMN payload SET STORAGE EXTERNAL"))
     _VERSION.create(connection, checkfirst=True)

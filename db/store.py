@@ -30,7 +30,7 @@ from testbed.db.parts.leases import Leases
 from testbed.db.parts.names import Names
 from testbed.db.parts.outputs import Outputs
 from testbed.db.parts.records import Records
-from testbed.db.parts.results import Results
+from testbed.db.parts.results import ReportedResults
 from testbed.db.parts.samples import SampleRows
 from testbed.db.parts.scores import Scores
 from testbed.db.upkeep.removal import Removal
@@ -41,24 +41,24 @@ T = TypeVar("T")
 
 
 class Store:
-    """Everything that was evaluated: models, settings, samples, outputs, scores, metrics.
+    """A results store: models, settings, samples, outputs, scores and metrics.
 
     Attributes:
         database: The connection, for your own transactions.
         names: Models and eval settings.
         datasets: Lists of samples.
-        evaluations: A model on a setting each, from its beginning to its end.
-        checkpoints: Which steps of training runs evaluations are of.
-        leases: Runs, and what each of them computes.
-        outputs: What models said, sample by sample.
+        evaluations: Evaluations of a model on a setting, from beginning to end.
+        checkpoints: Steps of training runs that evaluations belong to.
+        leases: Runs, and the samples that each computes.
+        outputs: Outputs of models, sample by sample.
         samples: A few samples of many evaluations.
-        items: What models made of texts and messages, found by content.
-        artifacts: Prepared arrays, found by content.
-        scores: What each sample scored.
+        items: Outputs of models for texts and messages, keyed by content.
+        artifacts: Prepared arrays, keyed by content.
+        scores: Scores of samples.
         results: The reported metrics.
-        records: What evaluations were computed from, and checks of them.
-        claims: What others published.
-        removal: What is hidden, and what is deleted for good.
+        records: Inputs of evaluations, and checks of them.
+        claims: Published values.
+        removal: Hiding, restoring and deleting.
         maintenance: Checks and repairs.
     """
 
@@ -74,7 +74,7 @@ class Store:
         self.items = ItemValues(database)
         self.artifacts = Artifacts(database)
         self.scores = Scores(database)
-        self.results = Results(database)
+        self.results = ReportedResults(database)
         self.records = Records(database)
         self.claims = Claims(database)
         self.removal = Removal(database)
@@ -82,23 +82,23 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None = None, mode: Mode = "read", payload_url: str | None = None) -> Store:
-        """Opens a store that exists and has this testbed's schema version.
+        """Opens an existing store with this testbed's schema version.
 
         Args:
             url: A database URL or a path; None means ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
-            mode: ``"read"`` never writes, and works on a file that cannot be written.
-            payload_url: Where new outputs go (fsspec); None means ``$TESTBED_PAYLOADS``, and where that is not set, or
-                with an empty text, the database itself.
+            mode: ``"read"`` never writes, and works on read-only files.
+            payload_url: Location of new outputs (fsspec); None means ``$TESTBED_PAYLOADS``; if that is not set, or for
+                an empty text, the database itself.
 
         Raises:
-            StoreError: If there is none, or it cannot be reached.
+            StoreError: If it does not exist, or cannot be reached.
             SchemaError: If it has another schema version; nothing is changed.
         """
         return cls._open(resolve_url(url), mode, payload_url)
 
     @classmethod
     def create(cls, url: str | None = None, payload_url: str | None = None) -> Store:
-        """Opens a store for writing; makes it first if the database is new or empty."""
+        """Opens a store for writing; creates it first if the database is new or empty."""
         resolved = resolve_url(url)
         if _is_new(resolved):
             engine = connect(resolved, "create")
@@ -108,7 +108,7 @@ class Store:
 
     @classmethod
     def _open(cls, url: URL, mode: Mode, payload_url: str | None) -> Store:
-        # Looking first, without a right to write, leaves a file that is not ours as it is.
+        # Reading first leaves a file that is not a store unchanged.
         engine = connect(url, "read")
         _ask(engine, url, lambda connection: schema.require_head(connection, url))
         if mode == "write":
@@ -131,17 +131,17 @@ class Store:
 
     @property
     def display_url(self) -> str:
-        """The database as a person would write it, without the password."""
+        """The database URL for display, without the password."""
         return display_url(self.database.url)
 
     @property
     def full_url(self) -> str:
-        """The database for another process of this run, with the password; never to be shown."""
+        """The database URL for other processes of this run, including the password; never display it."""
         return full_url(self.database.url)
 
 
 def _is_new(url: URL) -> bool:
-    """Whether a store is to be made there: no file, or a database without any table."""
+    """Returns whether a store has to be created there: no file, or a database without any table."""
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         return True
     engine = connect(url, "read")
@@ -151,7 +151,7 @@ def _is_new(url: URL) -> bool:
 
 
 def upgrade(url: str | None = None) -> tuple[str | None, str]:
-    """Brings a store to this testbed's schema version; makes one in an empty Postgres database.
+    """Brings a store to this testbed's schema version; creates one in an empty Postgres database.
 
     Returns:
         The version before, None for a new store, and after.
@@ -177,7 +177,7 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 
 def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
-    """The answer of a database to a question before it is opened; a wrong address is an error at once."""
+    """Queries a database before it is opened; a wrong URL fails at once."""
     with clear_errors(url):
         engine.connect().close()
 
@@ -189,7 +189,7 @@ def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
 
 
 def _to_head(engine: Engine, url: URL, new: bool = False) -> tuple[str | None, str]:
-    """`schema.create_or_upgrade`, which is one transaction: what was cut off has changed nothing."""
+    """Runs `schema.create_or_upgrade`, a single transaction: an interruption changes nothing."""
 
     def once() -> tuple[str | None, str]:
         with clear_errors(url):

@@ -1,6 +1,6 @@
-"""The tables, as SQLAlchemy 2 classes. Nothing outside `testbed.db` sees them; `entities` are what the store hands out.
+"""The tables, as SQLAlchemy 2 classes. They are private to `testbed.db`; the store returns `entities`.
 
-docs/store.md explains them for people who query the database with a client of their own.
+docs/store.md explains them for people who query the database directly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NAMING = {
 
 
 class Base(DeclarativeBase):
-    """Common to all tables: how constraints are named, and how Python types are stored."""
+    """Base class of all tables: names of constraints, and storage of Python types."""
 
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads a plain class attribute
@@ -50,12 +50,12 @@ class Base(DeclarativeBase):
 
 
 def now() -> datetime:
-    """The present moment, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
 class ModelRow(Base):
-    """A model, by name; what it was is in the identity of each evaluation."""
+    """A model, by name; the identity of each evaluation describes it."""
 
     __tablename__ = "models"
 
@@ -98,7 +98,7 @@ class DatasetRow(Base):
 
 
 class SampleRow(Base):
-    """One sample of a data set: everything about it but its pixels or text."""
+    """One sample of a data set, without its pixels or text."""
 
     __tablename__ = "samples"
 
@@ -112,7 +112,7 @@ class SampleRow(Base):
 
 
 class DefinitionRow(Base):
-    """What a digest in an evaluation's identity was made of: a model, a way to get outputs, a way to score them."""
+    """The content of a digest in an evaluation's identity: a model, a way to get outputs, or a way to score them."""
 
     __tablename__ = "definitions"
 
@@ -122,7 +122,7 @@ class DefinitionRow(Base):
 
 
 class EvaluationRow(Base):
-    """One model on one eval setting: a cell, done or under way."""
+    """One model on one eval setting: a cell, finished or running."""
 
     __tablename__ = "evaluations"
 
@@ -147,12 +147,12 @@ class EvaluationRow(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
     completed_at: Mapped[datetime | None]
-    current_at: Mapped[datetime | None]  # when a run last found it to be that of today's definition
+    current_at: Mapped[datetime | None]  # when a run last matched it to the current definition
     hidden_at: Mapped[datetime | None]
 
     __table_args__ = (
-        # Removing hides, and a hidden evaluation must not stand in the way of running the cell again. (On Postgres too,
-        # where `schema` says so; saying it here would import that dialect for every look into a SQLite file.)
+        # Removing hides, and a hidden evaluation must not prevent running the cell again. (For Postgres, `schema`
+        # adds the condition; adding it here would import that dialect for every lookup in a SQLite file.)
         Index(
             "uq_evaluations_visible_cell",
             "model_id",
@@ -165,13 +165,13 @@ class EvaluationRow(Base):
 
 
 class RunRow(Base):
-    """A run: on which machine, and whether it is still at work."""
+    """A run: its machine, and whether it is still active."""
 
     __tablename__ = "runs"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     machine: Mapped[str] = mapped_column(Prose)
-    place: Mapped[str] = mapped_column(String(64))  # where its process id means something: a boot, a container
+    place: Mapped[str] = mapped_column(String(64))  # namespace of its process id: a boot, a container
     process: Mapped[int]
     process_start: Mapped[str] = mapped_column(String(64))
     command: Mapped[str] = mapped_column(Prose)
@@ -193,7 +193,7 @@ class LeaseRow(Base):
 
 
 class ItemLeaseRow(Base):
-    """The same for a value that is found by content."""
+    """The same for a value keyed by content."""
 
     __tablename__ = "item_leases"
 
@@ -203,7 +203,7 @@ class ItemLeaseRow(Base):
 
 
 class OutputChunkRow(Base):
-    """What a model said on a contiguous range of samples: an array, here or at a URI."""
+    """A model's outputs on a contiguous range of samples: an array, here or at a URI."""
 
     __tablename__ = "output_chunks"
 
@@ -250,9 +250,9 @@ class ScoreRow(Base):
 
 
 class MetricRow(Base):
-    """One number of an evaluation. A value that is not defined (top-5 of three classes) is NULL.
+    """One number of an evaluation. An undefined value (top-5 of three classes) is NULL.
 
-    The columns from ``better`` to ``zero_one`` are what the metric declares about itself, here and in `ScoreRow`.
+    The columns from ``better`` to ``zero_one`` are the metric's declaration, here and in `ScoreRow`.
     """
 
     __tablename__ = "metrics"
@@ -275,7 +275,7 @@ class MetricRow(Base):
 
 
 class ArtifactRow(Base):
-    """Something prepared for a model and a setting, such as a zero-shot head, found again by its content."""
+    """An array prepared for a model and a setting, such as a zero-shot head, keyed by content."""
 
     __tablename__ = "artifacts"
 
@@ -290,7 +290,7 @@ class ArtifactRow(Base):
 
 
 class ItemValueRow(Base):
-    """A value that is found by content: what a node made of an item, such as a model's embedding of a text."""
+    """A value keyed by content: a node's output for an item, such as a model's embedding of a text."""
 
     __tablename__ = "item_values"
 
@@ -303,7 +303,7 @@ class ItemValueRow(Base):
 
 
 class EvaluationRecordRow(Base):
-    """What an evaluation was computed from, beside its identity; it may have been found to hold under several."""
+    """The inputs of an evaluation in addition to its identity; an evaluation can be valid under several."""
 
     __tablename__ = "evaluation_records"
 
@@ -314,7 +314,7 @@ class EvaluationRecordRow(Base):
 
 
 class CertificateRow(Base):
-    """A comparison of stored outputs with outputs of the same samples that were computed again."""
+    """A comparison of stored outputs with recomputed outputs of the same samples."""
 
     __tablename__ = "certificates"
 
@@ -332,7 +332,7 @@ class CertificateRow(Base):
 
 
 class ClaimSourceRow(Base):
-    """A file of published values: where it is from, and what was read of it."""
+    """A file of published values: its origin, and a summary of its contents."""
 
     __tablename__ = "claim_sources"
 
@@ -347,13 +347,13 @@ class ClaimSourceRow(Base):
     date: Mapped[str] = mapped_column(String(32))
     form: Mapped[str] = mapped_column(String(512))
     rows: Mapped[int]
-    left_out: Mapped[dict[str, Any] | None]  # column → how many of its values are no claims
+    left_out: Mapped[dict[str, Any] | None]  # column → number of values that are not claims
     digest: Mapped[str] = mapped_column(String(64))  # of the claims
     place: Mapped[int]  # among the sources, whose first one's claims are preferred
 
 
 class ClaimRow(Base):
-    """A value that somebody published. Several may be about one cell, and none replaces another."""
+    """A published value. A cell can have several, and none replaces another."""
 
     __tablename__ = "claims"
 
@@ -376,5 +376,5 @@ class ClaimRow(Base):
     protocol: Mapped[dict[str, Any] | None]
     file_row: Mapped[str] = mapped_column(String(128))
     file_column: Mapped[str] = mapped_column(String(256))
-    why: Mapped[str | None] = mapped_column(String(256))  # the model or the setting is none of testbed's
-    preferred: Mapped[bool] = mapped_column(Boolean)  # of the claims about one number, the one in the view `results`
+    why: Mapped[str | None] = mapped_column(String(256))  # why testbed has no such model or setting
+    preferred: Mapped[bool] = mapped_column(Boolean)  # whether this claim about a number is in the view `results`

@@ -25,10 +25,10 @@ def commands(name: str = "testbed", command: click.Command = program.command) ->
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for each in command.list_commands(context):
-            inner = command.get_command(context, each)
+        for sub in command.list_commands(context):
+            inner = command.get_command(context, sub)
             assert inner is not None
-            yield from commands(f"{name} {each}", inner)
+            yield from commands(f"{name} {sub}", inner)
 
 
 def reference() -> str:

@@ -48,11 +48,11 @@ def code(book: Any) -> list[Any]:
 
 
 def _kept(outputs: list[Any], number: int) -> Iterator[Any]:
-    for each in outputs:
-        if each.output_type == "execute_result":
-            each.execution_count = number
-        if each.get("name") != "stderr" and "application/vnd.jupyter.widget-view+json" not in each.get("data", {}):
-            yield each
+    for output in outputs:
+        if output.output_type == "execute_result":
+            output.execution_count = number
+        if output.get("name") != "stderr" and "application/vnd.jupyter.widget-view+json" not in output.get("data", {}):
+            yield output
 
 
 def _draw(books: list[Any], folder: Path) -> None:
@@ -61,12 +61,14 @@ def _draw(books: list[Any], folder: Path) -> None:
 
     from testbed.plotting.images import write_images
 
-    shown = [each for book in books for cell in code(book) for each in cell.outputs if FIGURE in each.get("data", {})]
+    shown = [
+        output for book in books for cell in code(book) for output in cell.outputs if FIGURE in output.get("data", {})
+    ]
     paths = [folder / f"{place}.png" for place in range(len(shown))]
-    write_images([from_json(json.dumps(each.data[FIGURE]), skip_invalid=True) for each in shown], paths)
-    for each, path in zip(shown, paths, strict=True):
+    write_images([from_json(json.dumps(output.data[FIGURE]), skip_invalid=True) for output in shown], paths)
+    for output, path in zip(shown, paths, strict=True):
         Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
-        each.data = nbformat.NotebookNode({"image/png": base64.b64encode(path.read_bytes()).decode()})
+        output.data = nbformat.NotebookNode({"image/png": base64.b64encode(path.read_bytes()).decode()})
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ FIGURES = {  # kind → what is drawn of the demo
     "confusion": "confusion--digits--digits-knn",
     "cost": "cost--digits",
 }
-OF_A_RUN = "training"  # its picture is of a watched training run, which the demo has not
+OF_A_RUN = "training"  # its picture shows a watched training run, which the demo does not have
 SIZE = {"width": 1280, "height": 570}
 # The columns of the leaderboard's picture: as many as fit into its width.
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""What the website has besides docs/: files at the repository's root."""
+"""Adds files of the repository's root to the website."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extensions: everything that bears on no stored number. Each comes by entry points; see `testbed.extending`."""
+"""Extensions: code that does not affect stored numbers. Each is registered by entry points; see `testbed.extending`."""
 
 import os
 

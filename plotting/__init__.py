@@ -1,4 +1,4 @@
-"""Figures and tables drawn from the store."""
+"""Figures and tables of stored results."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Effective robustness of each model to a shift: how much more accurate it is than the fit predicts."""
+"""Effective robustness of each model to a shift: its accuracy minus the prediction of the fit."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ OPTIONS = (
     click.option(
         "--baseline",
         type=click.Choice(list(BASELINES)),
-        help="What the line is fitted to.  [default: standard if types are stated, else imagenet-1k, else all]",
+        help="The models that the line is fitted to.  [default: standard if types are stated, else imagenet-1k, else"
+        " all]",
     ),
 )
 PICTURE = Picture("effective_robustness", data, figure, scatter_object, OPTIONS, named=True)

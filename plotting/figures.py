@@ -1,4 +1,4 @@
-"""Draws whatever a store holds: shifts, severities, rankings, reliability, coverage, confusions, cost, training."""
+"""Draws the results of a store: shifts, severities, rankings, reliability, coverage, confusions, cost, training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.api.results import Results, words
 from testbed.db.parts.names import matching_names
 from testbed.errors import StoreError, TestbedError
 from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts, training
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, skipped
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, skipped
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,34 +34,34 @@ def figures(
     metric: str | None = None,
     clean: str | None = None,
     labels: Sequence[str] = (),
-) -> tuple[dict[str, Figure], list[Passed]]:
-    """The figures of what a store holds.
+) -> tuple[dict[str, Figure], list[Omission]]:
+    """Returns the figures of a store's results.
 
     Args:
-        db_url: The store; default as everywhere.
-        kinds: Of `KINDS`; none means all.
-        models: Names or patterns; none means all.
-        eval_settings: Names or patterns; none means all.
-        metric: What is drawn; None: the main metric of each setting. It must be a rate.
+        db_url: The store; the default is that of `testbed.results`.
+        kinds: Kinds in `KINDS`; empty means all.
+        models: Names or patterns; empty means all.
+        eval_settings: Names or patterns; empty means all.
+        metric: The metric to draw, a rate; None: the main metric of each setting.
         clean: The setting that the others are compared with; None: for perturbed settings the unperturbed one of the
             same samples, for others ``val`` if it is stored.
-        labels: Names or patterns of models whose points have names in any case; extreme ones have where there is room.
+        labels: Names or patterns of models that are always labelled; extreme ones are labelled where there is room.
 
     Returns:
-        Name → plotly's figure; and what was not drawn, with the reasons.
+        Name → plotly's figure; and what was skipped, with the reasons.
 
     Raises:
-        TestbedError: If there is no store, or it has no such results.
+        TestbedError: If there is no store, or it has no matching results.
     """
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean, labels), kinds)
-        return {each.name: each.draw() for each in drawn}, passed
+        return {drawing.name: drawing.draw() for drawing in drawn}, passed
 
 
-def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Passed]]:
-    """The figures, not drawn yet, and what was skipped.
+def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawing], list[Omission]]:
+    """Collects the figures, without drawing them, and what was skipped.
 
     Raises:
         TestbedError: If the store has no results to draw.
@@ -71,16 +71,18 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Pass
     if own.clean is not None and own.clean not in own.metrics:
         raise TestbedError(f"--clean {own.clean}: the store has no results on it; testbed list settings --stored")
     if own.labels:
-        matching_names("model", own.labels, set(own.frame["model"]))  # an error tells of one that matches none
-    drawn: list[Drawn] = []
-    passed: list[Passed] = []
+        matching_names("model", own.labels, set(own.frame["model"]))  # raises for a pattern without a match
+    drawn: list[Drawing] = []
+    passed: list[Omission] = []
     for kind in kinds or KINDS:
-        for each in KINDS[kind](own):
-            if isinstance(each, Drawn):
-                same = sum(other.name == each.name for other in drawn)  # of names that differ only in odd characters
-                drawn.append(each._replace(name=f"{each.name}--{same + 1}") if same else each)
+        for omission in KINDS[kind](own):
+            if isinstance(omission, Drawing):
+                same = sum(
+                    other.name == omission.name for other in drawn
+                )  # names may differ only in special characters
+                drawn.append(omission._replace(name=f"{omission.name}--{same + 1}") if same else omission)
             else:
-                passed.append(each)
+                passed.append(omission)
     return drawn, passed
 
 
@@ -93,21 +95,21 @@ class Figures(dict[str, Any]):
 
 
 def plot(results: Results, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
-    """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
+    """Draws the figures of ``testbed figures`` for these models and settings; a notebook shows them.
 
     Args:
-        kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
-            ``"cost"`` and ``"training"``; none means all.
+        kinds: Any of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
+            ``"cost"`` and ``"training"``; empty means all.
         metric: A rate; None: the main one of each setting.
-        labels: Names or patterns of models whose points have names in any case.
+        labels: Names or patterns of models that are always labelled.
 
     Raises:
         StoreError: If nothing can be drawn, with the reasons.
     """
-    if unknown := [each for each in kinds if each not in KINDS]:
-        raise StoreError(f"there is no kind of figure {unknown[0]!r}; there are {', '.join(KINDS)}")
-    models = list(dict.fromkeys(each.model for each in results.rows))
-    settings = list(dict.fromkeys(each.eval_setting for each in results.rows))
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise StoreError(f"unknown figure kind {unknown[0]!r}; expected one of {', '.join(KINDS)}")
+    models = list(dict.fromkeys(row.model for row in results.rows))
+    settings = list(dict.fromkeys(row.eval_setting for row in results.rows))
     found, passed = figures(results.db, kinds, models, settings, metric, labels=words(labels))
     if not found:
         raise StoreError(f"nothing was drawn: {skipped(passed)}")

@@ -1,4 +1,4 @@
-"""The stored results as pandas frames: what every figure is drawn from."""
+"""Stored results as pandas frames, the data of every figure."""
 
 from __future__ import annotations
 
@@ -51,29 +51,29 @@ def results_frame(
     sizes: bool = True,
     headlines: bool = False,
 ) -> pd.DataFrame:
-    """The results that count, one row for each model, setting and metric.
+    """Returns the reported results, one row for each model, setting and metric.
 
     Args:
-        db_url: The store; default as everywhere.
+        db_url: The store; the default is that of `testbed.results`.
         models: Only these.
         eval_settings: Only these.
         metrics: Only these; None means all.
         origin: ``"own"``, ``"elsewhere"`` (imported or published), or ``"any"``: ``"any"`` prefers the cell's own.
         sizes: Whether to look up the number of samples of published results among the registered settings.
-        headlines: Beside ``metrics``, those that are declared as main metrics.
+        headlines: Whether to add declared main metrics to ``metrics``.
 
     Returns:
         A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
         metric as in ImageNet-testbed's table: ``X_pm0``), ``metric``, ``slice``, ``value`` (a fraction where it is a
         rate), ``n``, ``stderr``, ``clusters``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``,
-        ``evaluation_id``, and what the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``,
+        ``evaluation_id``, and the metric's declaration (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``,
         ``highest``, ``headline``, ``zero_one``.
 
     Raises:
         StoreError: If there is no store.
     """
     if origin not in ("own", "elsewhere", "any"):
-        raise ValueError(f"origin is 'own', 'elsewhere' or 'any', not {origin!r}")
+        raise ValueError(f"origin must be 'own', 'elsewhere' or 'any', not {origin!r}")
     with Store.open(db_url) as store:
         rows = store.results.rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
@@ -94,13 +94,13 @@ def results_frame(
 
 
 def _columns(frame: pd.DataFrame) -> pd.Series:
-    """The setting's name, and with the metrics that share one its suffix."""
+    """Column names: the setting, with a suffix for metrics that share a setting."""
     suffix = np.where(frame["metric"].isin(METRIC_SUFFIXES), "_" + frame["metric"].astype(str), "")
     return frame["eval_setting"].astype(str) + suffix
 
 
 def _registered_sizes(frame: pd.DataFrame) -> dict[str, float]:
-    """How many samples a setting has, for those without a number; from the registry, or the store's other models."""
+    """Fills in missing numbers of samples from the registry, or from the store's other models."""
     from testbed.registry import registry
 
     unknown = frame.loc[frame["n"].isna(), "eval_setting"].unique()
@@ -132,7 +132,7 @@ def model_types(frame: pd.DataFrame) -> pd.Series:
 
 
 def filled(wide: pd.DataFrame) -> pd.DataFrame:
-    """Gaps of a setting filled by its ``…_10percent`` child, whose columns then go: ImageNet-testbed's rule."""
+    """Fills gaps of a setting from its ``…_10percent`` child and drops the child's columns: ImageNet-testbed's rule."""
     wide = wide.copy()
     for child in [column for column in wide.columns if column.endswith(TEN_PERCENT)]:
         parent = child.removesuffix(TEN_PERCENT)
@@ -142,17 +142,17 @@ def filled(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -> pd.DataFrame:
-    """ImageNet-testbed's averages beside the columns of models × settings.
+    """Adds ImageNet-testbed's averages to the columns of models × settings.
 
     ``<corruption>_in-memory`` and ``<corruption>_on-disk`` are means over the five severities, ``avg_corruptions`` the
     mean over all of these and the settings ``greyscale`` and ``stylized_imagenet``, ``avg_pgd`` the mean over the
-    attacks. Each is there only for models that lack none of what it is made from, and only if all five severities are
+    attacks. Each is defined only for models that have all of its components, and only if all five severities are
     columns.
 
     Args:
-        wide: Models × columns, `filled` before.
+        wide: Models × columns, the output of `filled`.
         keep: Whether the columns of the single severities stay.
-        reduce: ``"mean"``; or ``"min"``, for numbers of samples: the smallest of those that an average is made from.
+        reduce: ``"mean"``; or ``"min"``, for numbers of samples: the smallest among an average's components.
     """
     groups: dict[str, list[str]] = {}
     for column in wide.columns:
@@ -161,7 +161,7 @@ def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -
             groups.setdefault(f"{found['corruption']}_{found['form']}", []).append(column)
     made = {name: _reduced(wide, parts, reduce) for name, parts in groups.items() if len(parts) == SEVERITIES}
     averaged = pd.DataFrame(made, index=wide.index)
-    over = pd.concat([averaged, wide[[each for each in AVERAGED_TOO if each in wide]]], axis=1)
+    over = pd.concat([averaged, wide[[text for text in AVERAGED_TOO if text in wide]]], axis=1)
     if made:
         averaged["avg_corruptions"] = _reduced(over, list(over.columns), reduce)
     attacks = [column for column in wide.columns if column.startswith("pgd.")]
@@ -176,9 +176,9 @@ def _reduced(wide: pd.DataFrame, columns: list[str], reduce: str) -> pd.Series:
 
 
 def grid(frame: pd.DataFrame, averages: bool = True, what: str = "value") -> pd.DataFrame:
-    """Models × settings as the figures want it: `filled`, and with the averages unless they are not wanted.
+    """Returns models × settings for figures: `filled`, and with the averages by default.
 
-    Numbers of samples (``what="n"``) are those of what a value was filled from; those of an average are the smallest.
+    Numbers of samples (``what="n"``) follow the filled values; an average has the smallest of its components.
     """
     wide = wide_frame(frame, what)
     if what == "n":
@@ -191,15 +191,15 @@ def grid(frame: pd.DataFrame, averages: bool = True, what: str = "value") -> pd.
 
 
 class Grid(NamedTuple):
-    """What figures are drawn from.
+    """The data of figures.
 
     Attributes:
         values: Models × columns, fractions.
         sizes: Models × columns, numbers of samples; NaN where unknown.
         types: The type of each model.
-        metric: What the values are.
-        others: Column → its metric, where that is another one.
-        specs: Column → what its metric declares; averages have that of what they are made from.
+        metric: The metric of the values.
+        others: Column → its metric, where it differs.
+        specs: Column → declaration of its metric; averages have that of their components.
         parts: The columns of parts of settings, such as ``val.random-500``.
     """
 
@@ -212,19 +212,19 @@ class Grid(NamedTuple):
     parts: Collection[str] = ()
 
     def matching(self, pattern: str = "*") -> list[str]:
-        """The columns that a name or pattern matches; those of parts only if it says so."""
+        """The columns that a name or pattern matches; those of parts only if it names a part."""
         known = [str(column) for column in self.values if says_parts(pattern) or column not in self.parts]
         return [column for column in known if column == pattern or fnmatchcase(column, pattern)]
 
 
 def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any", sizes: bool = True) -> Grid:
-    """The stored results as figures want them, with fills and averages.
+    """Loads the stored results for figures, with fills and averages.
 
     Args:
         db_url: The store.
-        metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10. None: the main one of each setting.
-        origin: As `results_frame`.
-        sizes: Whether numbers of samples are wanted; else all are NaN.
+        metric: The metric; ``"top1"`` includes the columns of pm0 and pm10. None: the main one of each setting.
+        origin: As for `results_frame`.
+        sizes: Whether to include numbers of samples; else all are NaN.
     """
     others: dict[str, str] = {}
     if metric is None:
@@ -243,27 +243,27 @@ def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: st
 
 
 def _specs(frame: pd.DataFrame, values: pd.DataFrame) -> dict[str, MetricSpec]:
-    """Column → what its metric declares, also of the columns that `filled` and `with_averages` make."""
+    """Column → declaration of its metric, also for the columns that `filled` and `with_averages` add."""
     own = specs_of(frame, "column")
     every = list(own)
     for column in every:
         own.setdefault(column.removesuffix(TEN_PERCENT), own[column])
-    of_table = agreed(replace(own[each], name=METRICS[0]) for each in every) if every else MetricSpec(METRICS[0])
+    of_table = agreed(replace(own[text], name=METRICS[0]) for text in every) if every else MetricSpec(METRICS[0])
     return {str(column): own.get(str(column), of_table) for column in values.columns}
 
 
 def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricSpec]:
-    """What the metrics in a tidy frame declare, for each value of a column; a single metric has each."""
+    """Declarations of the metrics in a tidy frame, by the values of a column."""
     found: dict[str, list[MetricSpec]] = {}
     columns = [by, "metric", "unit", *DECLARED]
     for key, name, *declared in frame[columns].drop_duplicates().itertuples(index=False):
-        known: list[Any] = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
+        known: list[Any] = [None if isinstance(value, float) and np.isnan(value) else value for value in declared]
         found.setdefault(str(key), []).append(MetricSpec(str(name), *known))
     return {key: agreed(several) for key, several in found.items()}
 
 
 def main_metrics(frame: pd.DataFrame) -> dict[str, str]:
-    """Setting → its main metric among those in a tidy frame, other than those that are columns of their own."""
+    """Setting → its main metric in a tidy frame, other than those with columns of their own."""
     mains = {}
     others = frame[~frame["metric"].isin(METRIC_SUFFIXES)]
     for setting, rows in others.drop_duplicates(["eval_setting", "metric", "unit", *DECLARED]).groupby("eval_setting"):
@@ -273,10 +273,10 @@ def main_metrics(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:
-    """Checks that the settings of a figure are there.
+    """Checks that the settings of a figure are stored.
 
     Raises:
-        StoreError: With the nearest names.
+        StoreError: If one is missing; the message has the nearest names.
     """
     from testbed.errors import unknown_name
 
@@ -287,7 +287,7 @@ def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:
             raise unknown_name(
                 "column",
                 column,
-                [str(each) for each in wide.columns],
+                [str(entry) for entry in wide.columns],
                 "the stored results",
                 "testbed list settings --stored",
             )

@@ -1,4 +1,4 @@
-"""Figures as images, drawn by a headless browser that is stopped if it hangs."""
+"""Figures as images, rendered by a headless browser that is stopped if it hangs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ IMAGE_SUFFIXES = (".pdf", ".png", ".svg")
 INSTALL_IMAGES = "pip install -e '.[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
 
 START_SECONDS = 60.0
-FIGURE_SECONDS = 30.0  # one takes about a second
+FIGURE_SECONDS = 30.0  # a figure takes about a second
 TRIES = 2
 PRINT_PIXELS = 300 / 96  # of a PNG for print, at 300 dots per inch
 
 
 def images_problem() -> str | None:
-    """Why no images can be drawn here, with what to install; None where they can."""
+    """The reason why images cannot be drawn here, with what to install; None if they can."""
     try:
         import kaleido  # noqa: F401
         from choreographer.browsers import Chromium
@@ -39,11 +39,11 @@ def images_problem() -> str | None:
 
 
 def write_images(figures: list[Any], paths: list[Path]) -> None:
-    """Writes figures as images, all with one browser. One that hangs is stopped, and another is tried.
+    """Writes figures as images with one browser; a browser that hangs is stopped and replaced once.
 
     Args:
-        figures: plotly's.
-        paths: Of each figure; the endings are of `IMAGE_SUFFIXES`.
+        figures: Figures of plotly.
+        paths: The path of each figure, with a suffix in `IMAGE_SUFFIXES`.
 
     Raises:
         TestbedError: If kaleido or a browser is missing, with what to install; or the browser fails, or hangs again.
@@ -56,7 +56,7 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
     for last in [False] * (TRIES - 1) + [True]:
         try:
             _draw_apart(jobs, limit)
-        except TimeoutError:  # kaleido's own, too
+        except TimeoutError:  # including kaleido's own
             error = f"the browser did not answer within {limit:g} s"
             if last:
                 raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
@@ -69,7 +69,7 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
 
 
 def _job(figure: Any, path: Path) -> dict[str, Any]:
-    """What kaleido is to draw."""
+    """The arguments for kaleido."""
     from plotly.io import defaults
 
     size = {
@@ -81,10 +81,10 @@ def _job(figure: Any, path: Path) -> dict[str, Any]:
 
 
 def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
-    """Draws in a separate thread, because this one may have an event loop, as in a notebook.
+    """Draws in a separate thread, because this one may run an event loop, as in a notebook.
 
     Raises:
-        TimeoutError: If that takes more than so many seconds.
+        TimeoutError: If that takes longer than the limit.
     """
     browsers: list[Any] = []
     ended: Future[None] = Future()
@@ -95,12 +95,12 @@ def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
         except BaseException as error:
             ended.set_exception(error)
 
-    # A daemon, and not waited for without limit: nothing that hangs in there may keep the program from its end.
+    # A daemon with a limited wait: nothing that hangs in there may keep the program from ending.
     Thread(target=work, name="images", daemon=True).start()
     try:
         if not wait([ended], limit + 2 * FIGURE_SECONDS).done:
             raise TimeoutError
-    except BaseException:  # Ctrl-C, too
+    except BaseException:  # including Ctrl-C
         for browser in browsers:
             _kill(browser)
         raise
@@ -108,10 +108,10 @@ def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
 
 
 async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -> None:
-    """Draws with a new browser, which it adds to a list.
+    """Draws with a new browser, which is added to a list.
 
     Raises:
-        TimeoutError: If that takes more than so many seconds.
+        TimeoutError: If that takes longer than the limit.
     """
     from kaleido import Kaleido
 
@@ -125,14 +125,14 @@ async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -
     task = asyncio.ensure_future(work())
     await asyncio.wait({task}, timeout=limit)
     if not task.done():
-        # Its start, its drawing and its end may all hang, and kaleido guards only the second. Once the processes are
-        # gone kaleido notices, and comes to an end by itself.
+        # Starting, drawing and stopping may all hang, and kaleido guards only drawing. Once the processes are gone,\n
+        #      # kaleido notices and ends by itself.
         _kill(browser)
         await asyncio.wait({task}, timeout=FIGURE_SECONDS)
         if task.done() and not task.cancelled():
-            task.exception()  # which is but what comes of the kill, and asyncio would print it
+            task.exception()  # retrieved because asyncio would print it; it only reports the kill
         raise TimeoutError
-    if task.cancelled():  # so kaleido ends when the browser does
+    if task.cancelled():  # this is how kaleido ends when the browser ends
         raise RuntimeError("the browser ended while it was drawing")
     task.result()
 

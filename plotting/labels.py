@@ -1,8 +1,8 @@
-"""Names beside points of a figure: those that somebody asks for and those of the extreme points, without overlaps.
+"""Labels beside points of a figure: requested ones and those of extreme points, without overlaps.
 
-Where they stand is computed here and not by the browser that draws, so that each form of a figure has the same. The
-room is taken to be as small as the legend may make it. All places are in coordinates of the axes: in a larger
-drawing, names only move apart.
+Positions are computed here rather than by the browser, so that they are the same in each format of a figure. The
+plot is assumed to be as small as the legend may make it. All positions are in axis coordinates: in a larger
+drawing, labels only move apart.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 Array = np.ndarray[Any, Any]
 
-FEW, OUTLYING = 12, 4  # all of so many points have a name where there is room; so many on each side of the line
+FEW, OUTLYING = 12, 4  # up to FEW points are all labelled; of more, OUTLYING on each side of the line
 MOST_CHARACTERS = 40
-SIZE, HEIGHT, RADIUS = 11, 17, 6  # pixels: of the letters, of a name with its margin, of a point with its margin
-# Widths in Helvetica and Arial, in parts of the size, a little more than they are; of other letters, USUAL.
+# Pixels: font size, height of a label with its margin, radius of a point with its margin.
+SIZE, HEIGHT, RADIUS = 11, 17, 6
+# Widths in Helvetica and Arial relative to the font size, slightly rounded up; USUAL for other letters.
 WIDTHS = {"'ijl|": 0.28, ' !,./:;I[\\]ft()-`r{}"': 0.36, "&ABCDEHKNPRSUVXYw": 0.76, "GOQMmW%@": 1.03}
 USUAL, BOLD = 0.61, 1.08
-GAPS = (3, 12, 26, 44)  # pixels between a point and its name, the nearest place first
-FURTHER = (66, 92, 124, 162, 208, 264, 330)  # the last five only for names that somebody asks for
+GAPS = (3, 12, 26, 44)  # pixels between a point and its label, nearest first
+FURTHER = (66, 92, 124, 162, 208, 264, 330)  # the last five only for requested labels
 SIDES = (  # error bars are beside points
     *((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)),
     *((1, -0.5), (-1, -0.5), (1, 0.5), (-1, 0.5), (0.5, -1), (-0.5, -1), (0.5, 1), (-0.5, 1)),
 )
-LINED = 5  # a name that is farther than this from its point has a line to it; in a larger drawing it is farther still
-LINE_STEP = 6  # pixels between the points that stand for a line
-LEGEND_ROW, LEGEND_TEXT, LEGEND_MARK = 22, 14, 46  # pixels of the legend: a row, its letters, what is beside a text
+LINED = 5  # a label farther than this from its point gets a line to it; in a larger drawing it is farther still
+LINE_STEP = 6  # pixels between the points that represent a line
+LEGEND_ROW, LEGEND_TEXT, LEGEND_MARK = 22, 14, 46  # pixels of the legend: row height, font size, space beside a text
 
 
 def add_names(
@@ -54,17 +55,17 @@ def add_names(
     first: Sequence[int] | Array = (),
     number: int = 1,
 ) -> None:
-    """Writes names beside points of a finished figure, whose axes have their ranges.
+    """Writes labels beside points of a finished figure, whose axis ranges are set.
 
     Args:
         figure: The figure.
-        x: Places [n] of all points on the axis; logarithms if that is logarithmic.
-        y: Places [n], likewise.
-        names: Of the points [n].
-        over: How far each is above a line [n]; None: there is no line.
-        pinned: Names or patterns of the points that have a name in any case.
-        first: Points with a better claim to a name than the extreme ones.
-        number: Which of the panels beside each other.
+        x: Positions [n] of all points on the axis; logarithms on a logarithmic axis.
+        y: Positions [n], likewise.
+        names: Labels of the points [n].
+        over: Distance of each point above a line [n]; None: there is no line.
+        pinned: Names or patterns of points that are always labelled.
+        first: Points to label before the extreme ones.
+        number: Number of the panel.
     """
     panel = _Panel(figure, number)
     x, y = np.asarray(x, float), np.asarray(y, float)
@@ -76,7 +77,7 @@ def add_names(
     sizes = {place: (text_width(text, place in asked), HEIGHT) for place, text in texts.items()}
     found = places(points, panel.lines(), order, sizes, asked, panel.size)
     if left := [names[place] for place in sorted(asked - found.keys())]:
-        log.warning("there is no room in a figure for the names of %s", ", ".join(left))
+        log.warning("no room in a figure for the labels of %s", ", ".join(left))
     for place, centre in found.items():
         width, height = sizes[place]
         across, down = abs(np.asarray(centre) - points[place]) - (width / 2, height / 2)
@@ -100,14 +101,14 @@ def add_names(
 
 
 def extremes(x: Any, y: Any, over: Any, there: Any) -> list[int]:
-    """Which points get a name if there is room: all of a few; of many the highest, the lowest, and the outlying ones.
+    """Selects the points to label if there is room: all of a few; of many the highest, the lowest and outliers.
 
-    The web page chooses the same. Those with the best claim to a place come first.
+    The web page selects the same. The most important points come first.
     """
     index = np.flatnonzero(there)
 
     def by(values: Any) -> list[int]:
-        return [int(each) for each in index[np.argsort(-np.asarray(values, float)[index], kind="stable")]]
+        return [int(position) for position in index[np.argsort(-np.asarray(values, float)[index], kind="stable")]]
 
     highest = by(y)
     if len(index) <= FEW:
@@ -126,18 +127,18 @@ def places(
     asked: Collection[int],
     area: tuple[float, float],
 ) -> dict[int, tuple[float, float]]:
-    """Where names stand: nowhere over another one, over a point, over a line, or outside.
+    """Places labels: never over another label, a point or a line, and never outside.
 
     Args:
-        points: All points [n, 2] in pixels; NaN if it is not in the figure.
+        points: All points [n, 2] in pixels; NaN if not in the figure.
         drawn: Points [m, 2] along lines.
-        order: The points that may have a name, those with the best claim first.
-        sizes: The width and height of each name.
-        asked: The points whose names may stand farther away; where nothing else helps, over lines, then over points.
-        area: The width and height.
+        order: The points to label, the most important first.
+        sizes: The width and height of each label.
+        asked: The points whose labels may be farther away or, as a last resort, over lines or points.
+        area: The width and height of the plot.
 
     Returns:
-        Point → the centre of its name, for those that have a place.
+        Point → the centre of its label, for those that fit.
     """
     visible = points[np.isfinite(points).all(axis=1)]
     boxes: list[Box] = []
@@ -163,8 +164,8 @@ def places(
 
 
 def text_width(text: str, bold: bool = False, size: float = SIZE) -> float:
-    """About how many pixels a text is wide, rather more than fewer."""
-    ems = sum(next((width for letters, width in WIDTHS.items() if each in letters), USUAL) for each in text)
+    """Estimates the width of a text in pixels, rounded up."""
+    ems = sum(next((width for letters, width in WIDTHS.items() if letter in letters), USUAL) for letter in text)
     return ems * size * (BOLD if bold else 1) + 4
 
 
@@ -187,9 +188,9 @@ def _is_free(
 ) -> bool:
     if box[0] < 0 or box[1] < 0 or box[2] > area[0] or box[3] > area[1]:
         return False
-    if any(box[0] < each[2] and each[0] < box[2] and box[1] < each[3] and each[1] < box[3] for each in boxes):
+    if any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in boxes):
         return False
-    if any(_holds(each, line, 0) for each in boxes) or any(_holds(box, each, 1) for each in lines):
+    if any(_holds(placed, line, 0) for placed in boxes) or any(_holds(box, placed, 1) for placed in lines):
         return False
     return not _holds(box, points, RADIUS - 1)
 
@@ -201,7 +202,7 @@ def _holds(box: Box, points: Array, margin: float) -> bool:
 
 
 def _is_asked(name: str, pinned: Sequence[str]) -> bool:
-    return any(name == each or fnmatch.fnmatchcase(name, each) for each in pinned)
+    return any(name == text or fnmatch.fnmatchcase(name, text) for text in pinned)
 
 
 def _short(name: str) -> str:
@@ -210,7 +211,7 @@ def _short(name: str) -> str:
 
 
 class _Panel:
-    """A panel of a figure, as small as it can be, in the pixels of a screen: in print all is smaller, letters too.
+    """A panel of a figure at its smallest possible size, in pixels of a screen: in print everything is smaller.
 
     Args:
         figure: The figure.
@@ -230,21 +231,21 @@ class _Panel:
         self._per_pixel = (np.array([x.range[1], y.range[0]]) - self._begin) / self.size
 
     def pixels(self, x: Any, y: Any) -> Array:
-        """Where places on the axes are, [n, 2]."""
+        """Positions on the axes in pixels, [n, 2]."""
         return np.asarray((np.column_stack([x, y]) - self._begin) / self._per_pixel)
 
     def on_axes(self, pixels: tuple[float, float]) -> tuple[float, float]:
-        """The other way round."""
+        """The inverse of `pixels`."""
         x, y = self._begin + np.asarray(pixels) * self._per_pixel
         return float(x), float(y)
 
     def lines(self) -> Array:
         """Points along the lines that are drawn [n, 2]."""
         found = [np.empty((0, 2))]
-        for each in self._figure.data:
-            if each.mode == "lines" and not each.fill and (each.xaxis or "x") == self.axes[0]:
-                x, y = np.asarray(each.x, float), np.asarray(each.y, float)
-                if each.line.shape == "hv":
+        for trace in self._figure.data:
+            if trace.mode == "lines" and not trace.fill and (trace.xaxis or "x") == self.axes[0]:
+                x, y = np.asarray(trace.x, float), np.asarray(trace.y, float)
+                if trace.line.shape == "hv":
                     x, y = np.append(np.repeat(x, 2)[1:], x[-1:]), np.repeat(y, 2)
                 ends = self.pixels(np.log10(x) if self._logarithmic else x, y)
                 for one, other in pairwise(ends):
@@ -254,10 +255,10 @@ class _Panel:
 
 
 def _least_height(figure: Figure) -> float:
-    """The height of the plot if the legend takes as many rows as it can: plotly alone knows how many it does."""
+    """The height of the plot with as many legend rows as possible; only plotly knows the actual number."""
     layout = figure.layout
     widths, rows = [], 0
-    for name in dict.fromkeys(each.name for each in figure.data if each.name and each.showlegend is not False):
+    for name in dict.fromkeys(trace.name for trace in figure.data if trace.name and trace.showlegend is not False):
         parts = name.split("<br>")
         rows = max(rows, len(parts))
         widths.append(scaled(LEGEND_MARK + max(text_width(part, size=LEGEND_TEXT) for part in parts)))

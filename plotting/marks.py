@@ -1,8 +1,8 @@
 """A colour and a symbol for each model of a store, the same in all figures and on all pages.
 
-Up to eight models have a colour each. Of more, each of the largest families has one, and the others share grey. Symbols
-say of what kind models are; where all are of one kind, they tell the models of a family apart. The colours are Okabe
-and Ito's (2008).
+Up to eight models have a colour each. Beyond that, each of the largest families has one, and the others share
+grey. Symbols show the kind of a model; if all models are of one kind, symbols distinguish the models of a family. The
+colours are Okabe and Ito's (2008).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SYMBOLS = (
 )
 OTHERS = "other families"
 NOT_STATED = "not stated"
-IMAGENET_ONLY = ("ImageNet-1k",)  # all that a model has seen, as its name says
+IMAGENET_ONLY = ("ImageNet-1k",)  # training data according to the model's name
 
 
 def model_marks(models: Mapping[str, str | None]) -> dict[str, Mark]:
-    """The mark of each model.
+    """Returns the mark of each model.
 
     Args:
-        models: All models of a store → the type that is stated; figures of some of them have the marks of all.
+        models: All models of a store → their declared types; figures of a subset use the marks of the whole.
     """
     names = sorted(models, key=natural_key)
     kinds = {name: kind_of(name, models[name]) for name in names}
@@ -50,7 +50,7 @@ def model_marks(models: Mapping[str, str | None]) -> dict[str, Mark]:
 
 
 def kind_of(model: str, model_type: str | None) -> str:
-    """The type that is stated; where none is, what the model's name says of its training data."""
+    """The declared type, else the training data named in the model's name."""
     if model_type:
         return model_type
     known = trained_on(model)
@@ -68,7 +68,7 @@ def _words(model: str) -> list[str]:
 
 
 def _groups(names: list[str]) -> dict[str, str]:
-    """What has a colour: each of a few models, else each family; of a single family, by the second word."""
+    """The groups that get colours: each of a few models, else each family; for a single family, by the second word."""
     if len(names) <= len(COLOURS):
         return {name: name for name in names}
     families = {name: family_of(name) for name in names}
@@ -78,7 +78,7 @@ def _groups(names: list[str]) -> dict[str, str]:
 
 
 def _kind_symbols(kinds: set[str]) -> dict[str, str]:
-    """Each kind's symbol, in the order of a legend; kinds that nobody foresaw take the symbols that are left."""
+    """Each kind's symbol, in the order of a legend; unforeseen kinds take the remaining symbols."""
     taken = {TYPES[kind][1] for kind in kinds if kind in TYPES}
     left = [symbol for symbol in SYMBOLS if symbol not in taken] or list(SYMBOLS)
     others = [kind for kind in sorted(kinds, key=type_order) if kind not in TYPES]

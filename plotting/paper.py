@@ -1,4 +1,4 @@
-"""Kinds of figures of which the paper has several: a scatter plot, and one beside what it says of two shifts."""
+"""Figure kinds that the paper uses repeatedly: a scatter plot, and a scatter plot beside a comparison of two shifts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
 
 
 class TwoShifts(NamedTuple):
-    """A shift, and whether robustness to it goes with robustness to another one.
+    """A shift, and the correlation of robustness to it with robustness to another one.
 
     Attributes:
         scatter: The shift.
         other: The other shift.
-        models: The models that are not of standard training: ``model``, ``model_type``, ``x`` and ``y``, the effective
-            robustness to the shift and to the other one (differences of fractions).
+        models: The models other than those of standard training: ``model``, ``model_type``, ``x`` and ``y``, the
+            effective robustness to the shift and to the other one (differences of fractions).
         r: Pearson's correlation coefficient of these.
     """
 
@@ -62,7 +62,7 @@ def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Pict
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:
-    """Effective robustness to one shift (``x``) and another (``y``) of the models that are not of standard training."""
+    """Effective robustness to one shift (``x``) and another (``y``), without models of standard training."""
     first, second = (data.models.set_index("model") for data in (one, other))
     both = first.index.intersection(second.index)
     models = pd.DataFrame(
@@ -82,7 +82,7 @@ def correlation(models: pd.DataFrame) -> float:
 
 
 def of_all_models(grid: Grid, spec: ScatterSpec) -> ScatterData:
-    """A scatter plot's numbers for less accurate models too, by the line of those that it shows.
+    """Extends a scatter plot's numbers to less accurate models, using the line of the shown ones.
 
     Raises:
         ValueError: If there is no line.
@@ -136,11 +136,11 @@ def _two_shifts_object(data: TwoShifts) -> dict[str, Any]:
         "r": None if np.isnan(data.r) else data.r,
         "models": [
             {
-                "model": each.model,
-                "model_type": each.model_type,
-                "effective_robustness": 100 * each.x,
-                "other_effective_robustness": 100 * each.y,
+                "model": row.model,
+                "model_type": row.model_type,
+                "effective_robustness": 100 * row.x,
+                "other_effective_robustness": 100 * row.y,
             }
-            for each in data.models.itertuples()
+            for row in data.models.itertuples()
         ],
     }

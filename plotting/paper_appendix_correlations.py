@@ -1,4 +1,4 @@
-"""Appendix: whether effective robustness to synthetic shifts goes with that to natural ones, for every pair of them."""
+"""Appendix: correlation of effective robustness to synthetic and natural shifts, for every pair of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
 
 
 def _robustness(grid: Grid, spec: ScatterSpec) -> ScatterData | None:
-    """Effective robustness of all models; None where too few have both settings for a line."""
+    """Effective robustness of all models; None if too few have both settings for a line."""
     try:
         return of_all_models(grid, spec)
     except ValueError:

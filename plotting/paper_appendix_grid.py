@@ -57,7 +57,7 @@ def figure(values: pd.DataFrame) -> Figure:
 
 
 def numbers(values: pd.DataFrame) -> list[dict[str, Any]]:
-    """The numbers as plain values: what is missing is left out."""
+    """The numbers as plain values: missing values are left out."""
     return [
         {"model": model, **{str(column): 100 * value for column, value in row.dropna().items()}}
         for model, row in values.iterrows()

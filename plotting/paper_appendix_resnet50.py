@@ -1,4 +1,4 @@
-"""Appendix: relative and effective robustness of the models that were made from a resnet50."""
+"""Appendix: relative and effective robustness of models derived from resnet50."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 BASE = "resnet50"
-FAMILY = ("resnet50", "resnext50", "wide_resnet50")  # what names of its relatives begin with, or "Fix" or "se_" before
+FAMILY = (
+    "resnet50",
+    "resnext50",
+    "wide_resnet50",
+)  # prefixes of the derived models' names, optionally after "Fix" or "se_"
 
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
-    """Draws relative against effective robustness of the models made from a resnet50."""
+    """Draws relative against effective robustness of models derived from resnet50."""
     spec = IMAGENETV2.on(choice.x, choice.y, choice.scale)
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     if BASE not in models.index:
@@ -37,7 +41,7 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
 
 
 def figure(models: pd.DataFrame) -> Figure:
-    """A point for each model; an intervention is worth it where both are above zero."""
+    """A point for each model; an intervention helps if both values are above zero."""
     import plotly.graph_objects as go
 
     drawn = go.Figure()
@@ -68,14 +72,14 @@ def numbers(models: pd.DataFrame) -> list[dict[str, Any]]:
     """The numbers as plain values, in percent and points."""
     return [
         {
-            "model": each.Index,
-            "model_type": each.model_type,
-            "x": 100 * each.x,
-            "y": 100 * each.y,
-            "effective_robustness": 100 * each.effective_robustness,
-            "relative_robustness": 100 * each.relative_robustness,
+            "model": row.Index,
+            "model_type": row.model_type,
+            "x": 100 * row.x,
+            "y": 100 * row.y,
+            "effective_robustness": 100 * row.effective_robustness,
+            "relative_robustness": 100 * row.relative_robustness,
         }
-        for each in models.itertuples()
+        for row in models.itertuples()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Figure 1, left: what a robustness intervention should do, drawn with a model that does not exist."""
+"""Figure 1, left: the aim of a robustness intervention, shown by a hypothetical model."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SPEC = replace(IMAGENETV2, title="A hypothetical robustness intervention")
-BASE = "vgg19"  # the model of the paper; where it is not stored, the one in the middle
+BASE = "vgg19"  # the paper's model; if it is not stored, the median one
 GAIN = 0.08
 
 
 class Illustration(NamedTuple):
-    """Models of standard training, and a model that is not real.
+    """Models of standard training, and a hypothetical model.
 
     Attributes:
         scatter: The real models.
-        base: The real model that it starts from.
+        base: The real base model.
         x: Its standard accuracy, a fraction.
         y: Its accuracy under the shift.
-        before: That of its base.
+        before: The base's accuracy under the shift.
     """
 
     scatter: ScatterData
@@ -40,7 +40,7 @@ class Illustration(NamedTuple):
 
 
 def data(grid: Grid, choice: Choice) -> Illustration:
-    """Draws what effective robustness is, with a hypothetical model."""
+    """Illustrates effective robustness with a hypothetical model."""
     found = scatter_data(grid, SPEC.on(choice.x, choice.y, choice.scale))
     standard = found.models[found.models["model_type"].isin([STANDARD, "not stated"])].reset_index(drop=True)
     if not len(standard):
@@ -54,7 +54,7 @@ def data(grid: Grid, choice: Choice) -> Illustration:
 
 
 def figure(found: Illustration) -> Figure:
-    """The standard models, the hypothetical one, and how far it lies above the line."""
+    """Draws the standard models, the hypothetical one, and its distance from the line."""
     import plotly.graph_objects as go
 
     drawn = go.Figure()
@@ -68,7 +68,7 @@ def figure(found: Illustration) -> Figure:
             mode="markers",
             name="hypothetical robust model",
             marker={"color": "#009E73", "symbol": "star", "size": 18},
-            hovertemplate=f"a model that does not exist<br>{100 * found.x:.2f} %, {100 * found.y:.2f} %<extra></extra>",
+            hovertemplate=f"hypothetical model<br>{100 * found.x:.2f} %, {100 * found.y:.2f} %<extra></extra>",
         )
     )
     drawn.add_annotation(

@@ -1,4 +1,4 @@
-"""Draws the figures of the paper from the store: to HTML, and to other forms where a browser can draw them."""
+"""Draws the figures of the paper from the store: to HTML, and to other formats if a browser can draw them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from testbed.plotting import (
 )
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
-from testbed.plotting.own.source import Passed, skipped
+from testbed.plotting.own.source import Omission, skipped
 from testbed.plotting.page import drawn, width_option
 from testbed.plotting.picture import Choice, Picture, compute, write
 from testbed.plotting.stats import TRANSFORMS
@@ -43,7 +43,7 @@ SCRIPTS = (
 
 
 def pictures() -> list[Picture]:
-    """Every figure: the shifts, and what else has a script of its own."""
+    """Returns every figure: the shifts, and those with scripts of their own."""
     return [*paper_shifts.PICTURES.values(), *(module.PICTURE for module in SCRIPTS)]
 
 
@@ -54,7 +54,7 @@ def pictures() -> list[Picture]:
     "--formats",
     cls=ManyWords,
     type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
-    help="Images to draw besides the HTML.  [default: pdf, if a browser can draw it]",
+    help="Image formats to write in addition to HTML.  [default: pdf, if a browser can draw it]",
 )
 @click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
 @label_option
@@ -69,16 +69,16 @@ def command(
     width: float | None,
     metric: str,
 ) -> int:
-    """Draw the figures of the paper from what is stored.
+    """Draw the figures of the paper from stored results.
 
-    One line says which figures were skipped, since their settings are not stored.
+    Prints a line about figures that were skipped because their settings are not stored.
     """
     problem = images_problem()
     if problem and formats:
         raise TestbedError(problem)
     made = draw_all(load_grid(db_url, metric), out, scale, labels)
     if not made:
-        raise TestbedError("none of the figures' settings is stored; testbed run or testbed import adds some")
+        raise TestbedError("none of the figures' settings are stored; testbed run or testbed import adds some")
     if problem:
         click.echo(f"note: no PDF: {problem}", err=True)
     else:
@@ -93,7 +93,7 @@ def command(
 def draw_all(
     grid: Grid, out: Path, scale: str | None = None, labels: Sequence[str] = ()
 ) -> list[tuple[Callable[[], Figure], Path]]:
-    """Writes each figure as HTML, less those that the store has too little for.
+    """Writes each figure as HTML, except those with too few results.
 
     Returns:
         For each, what draws it again, in another size, and its path.
@@ -105,7 +105,7 @@ def draw_all(
             draw = partial(picture.draw, compute(picture, grid, Choice(scale=scale, labels=labels)))
             figure = draw()
         except TestbedError as error:
-            passed.append(Passed(picture.name, str(error).partition(" in the stored results")[0]))
+            passed.append(Omission(picture.name, str(error).partition(" in the stored results")[0]))
             continue
         path = out / f"{picture.name}.html"
         write(figure, path, plotlyjs="directory")

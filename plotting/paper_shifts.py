@@ -98,7 +98,7 @@ BESIDE_IMAGENETV2 = {
         merge_types=False,
     ),
     "pgd": ScatterSpec(VAL, "avg_pgd", SHIFT.format("Lp attacks"), "ImageNet", "Lp attacks", merge_types=False),
-    # Appendix: the corruption to which robustness goes most with robustness to ImageNetV2
+    # Appendix: the corruption with the highest correlation of robustness with that to ImageNetV2
     "appendix_strongest": ScatterSpec(VAL, "brightness_on-disk", SHIFT.format("brightness"), "ImageNet"),
 }
 PICTURES = {

@@ -1,4 +1,4 @@
-"""A figure as a script: its data step, its drawing step, the options that all scripts share, and the files it makes."""
+"""Figures as scripts: data step, drawing step, shared options, and output files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Choice:
         x: A column of the grid.
         y: A column of the grid.
         scale: A transform.
-        labels: Names or patterns of models whose points have names in any case.
+        labels: Names or patterns of models that are always labelled.
         further: The values of the figure's additional options.
     """
 
@@ -56,16 +56,15 @@ class Picture:
     """A figure.
 
     Attributes:
-        name: Of its file.
-        data: From the stored results and the choice to the numbers behind the figure.
-        draw: From the numbers to the figure. Does not compute.
-        numbers: From the numbers to plain values, for ``--json``.
-        options: click's options that this figure has beyond those of all, decorators; their values come in a choice's
-            ``further``.
-        text: From the numbers to a table for the terminal, for ``--table``; None if there is none.
-        axes: What the options ``x``, ``y`` and ``transform`` mean for it, those that it has.
-        named: Whether some of its points have names, and ``--label`` chooses more.
-        accuracies: Whether it is about accuracies: fractions of which higher ones are better. Others are refused.
+        name: Stem of its file name.
+        data: Computes the figure's numbers from the stored results and the choice.
+        draw: Draws the numbers, without further computation.
+        numbers: Converts the numbers to plain values, for ``--json``.
+        options: Decorators for the figure's own click options; their values are in a choice's ``further``.
+        text: Formats the numbers as a table for the terminal, for ``--table``; None if unsupported.
+        axes: Help texts of the options ``x``, ``y`` and ``transform`` that the figure has.
+        named: Whether points are labelled, so that ``--label`` applies.
+        accuracies: Whether it requires accuracies, that is, fractions where higher is better.
     """
 
     name: str
@@ -79,12 +78,12 @@ class Picture:
     axes: Mapping[str, str] = field(default_factory=AXES.copy)
 
     def main(self) -> None:
-        """The program."""
+        """Runs the program."""
         run_command(picture_command(self))
 
 
 def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every figure has."""
+    """The options of every figure."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the numbers behind the figure."),
         click.option("--metric", default="top1", show_default=True, help="The metric to draw."),
@@ -95,7 +94,7 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def picture_command(picture: Picture) -> click.Command:
-    """The command line of a figure."""
+    """Makes the command of a figure."""
 
     @picture_options
     @width_option
@@ -148,15 +147,16 @@ def picture_command(picture: Picture) -> click.Command:
 
 
 def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:
-    """The numbers of a figure; errors are reported in one line."""
+    """Computes the numbers of a figure; errors are reported in one line."""
     for spec in grid.specs.values() if picture.accuracies else ():
         if spec.unit != FRACTION or spec.better in (LOWER, NEITHER):
             raise TestbedError(
                 f"{picture.name} draws accuracies (fractions, higher is better); {grid.metric} has the unit"
-                f" {spec.unit or 'none'!r}, and better is {spec.better or 'unknown'}; choose another --metric"
+                f" {spec.unit or 'none'!r}, and {spec.better or 'unknown'} as the better direction; choose another"
+                " --metric"
             )
     if choice.labels:
-        matching_names("model", choice.labels, grid.values.index)  # an error tells of one that matches none
+        matching_names("model", choice.labels, grid.values.index)  # raises for a pattern without a match
     try:
         return picture.data(grid, choice)
     except ValueError as error:
@@ -168,14 +168,14 @@ def write(figure: Figure, path: Path, plotlyjs: bool | str = True) -> None:
 
     Args:
         figure: The figure.
-        path: Its ending says what is written: .html, or with kaleido and a browser .pdf, .png, .svg.
+        path: Its suffix selects the format: .html, or, with kaleido and a browser, .pdf, .png, .svg.
         plotlyjs: For HTML: True puts the library into the file (4.7 MB), ``"directory"`` beside it.
 
     Raises:
-        TestbedError: If the ending is another one, the file cannot be written, or there is nothing to draw images with.
+        TestbedError: If the suffix is unknown, the file cannot be written, or images cannot be drawn.
     """
     if path.suffix not in SUFFIXES:
-        raise TestbedError(f"{path}: figures are written as {', '.join(SUFFIXES)}, not as {path.suffix or 'that'}")
+        raise TestbedError(f"{path}: unknown suffix {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".html":

@@ -30,11 +30,11 @@ class Ranking(NamedTuple):
     """A ranking.
 
     Attributes:
-        table: As `mean_ranks` gives it.
-        settings: Over which settings.
-        left_out: Models that lack one of them; or, where settings with gaps are left out, those settings.
+        table: The output of `mean_ranks`.
+        settings: The settings.
+        left_out: Models without results on all of them; or, if incomplete settings are left out, those settings.
         by: ``"rank"`` or ``"score"``.
-        spec: What the metric declares.
+        spec: The declaration of the metric.
     """
 
     table: pd.DataFrame
@@ -45,7 +45,7 @@ class Ranking(NamedTuple):
 
     @property
     def scale(self) -> int:
-        """What scores are multiplied by: fractions are shown in percent."""
+        """The display factor of scores: fractions are shown in percent."""
         return 100 if self.spec.unit == FRACTION else 1
 
     @property
@@ -55,10 +55,10 @@ class Ranking(NamedTuple):
 
 
 def data(grid: Grid, choice: Choice) -> Ranking:
-    """Ranks models over the settings that --x matches: by mean rank or by mean score, with intervals.
+    """Ranks models over the settings that --x matches, by mean rank or mean score, with intervals.
 
-    Without ``--x``, over the settings that half of the models have or more. Where results are missing, the models that
-    lack one are left out, or with ``--complete settings`` the settings that lack one.
+    Without ``--x``, uses the settings that at least half of the models have. Leaves out models with missing results,
+    or with ``--complete settings`` the settings with missing results.
     """
     by = choice.further.get("by") or "rank"
     values = grid.values
@@ -67,18 +67,18 @@ def data(grid: Grid, choice: Choice) -> Ranking:
         chosen = [column for column in chosen if not AVERAGES.fullmatch(column)]
         chosen = [column for column in chosen if values[column].notna().mean() >= 0.5]
     if not chosen:
-        raise ValueError(f"no setting matches {choice.x!r}" if choice.x else "no setting is one that most models have")
+        raise ValueError(f"no setting matches {choice.x!r}" if choice.x else "no setting has results of most models")
     some = values[chosen].dropna(how="all")
     if choice.further.get("complete") == "settings":
         complete = some.dropna(axis=1)
         left_out = sorted(set(chosen) - set(complete))
         if complete.empty:
-            raise ValueError(f"no setting is one that all {len(some)} models have")
+            raise ValueError(f"no setting has results of all {len(some)} models")
     else:
         complete = some.dropna()
         left_out = sorted(set(some.index) - set(complete.index))
     if len(complete) < 2:
-        raise ValueError(f"{len(complete)} models have all {len(chosen)} settings; a ranking needs two")
+        raise ValueError(f"{len(complete)} models have all {len(chosen)} settings; a ranking needs at least two")
     spec = agreed(grid.specs[column] for column in complete)
     try:
         larger = larger_is_better(spec, choice.further.get("better"))
@@ -88,7 +88,7 @@ def data(grid: Grid, choice: Choice) -> Ranking:
 
 
 def figure(found: Ranking) -> Figure:
-    """The mean rank, or the mean score, of each model with its interval, the best on top."""
+    """Draws the mean rank, or the mean score, of each model with its interval, the best on top."""
     import plotly.graph_objects as go
 
     ranked = found.table
@@ -132,10 +132,10 @@ def numbers(found: Ranking) -> dict[str, Any]:
         "left_out": found.left_out,
         "models": [
             {
-                "model": each.Index,
-                **{name: getattr(each, name) * (found.scale if "score" in name else 1) for name in found.table.columns},
+                "model": row.Index,
+                **{name: getattr(row, name) * (found.scale if "score" in name else 1) for name in found.table.columns},
             }
-            for each in found.table.itertuples()
+            for row in found.table.itertuples()
         ],
     }
 
@@ -145,15 +145,15 @@ def text(found: Ranking) -> str:
     scale = found.scale
     rows = [
         [
-            str(each.Index),
-            f"{each.mean_rank:.2f} ± {each.std_rank:.2f}",
-            f"{each.mean_rank_low:.2f} – {each.mean_rank_high:.2f}",
-            f"{scale * each.mean_score:.2f} ± {scale * each.std_score:.2f}",
-            f"{scale * each.mean_score_low:.2f} – {scale * each.mean_score_high:.2f}",
-            f"{scale * each.median_score:.2f}",
-            f"{each.borda:g}",
+            str(row.Index),
+            f"{row.mean_rank:.2f} ± {row.std_rank:.2f}",
+            f"{row.mean_rank_low:.2f} – {row.mean_rank_high:.2f}",
+            f"{scale * row.mean_score:.2f} ± {scale * row.std_score:.2f}",
+            f"{scale * row.mean_score_low:.2f} – {scale * row.mean_score_high:.2f}",
+            f"{scale * row.median_score:.2f}",
+            f"{row.borda:g}",
         ]
-        for each in found.table.itertuples()
+        for row in found.table.itertuples()
     ]
     header = ["model", "mean rank ± std", "95 %", "mean score ± std", "95 %", "median", "Borda"]
     lines = [table(header, rows, right=range(1, len(header))), f"over {len(found.settings)} settings"]
@@ -162,21 +162,21 @@ def text(found: Ranking) -> str:
     return "\n".join(lines)
 
 
-AXES = {"x": "The settings that count: a name or a pattern.  [default: all that most models have]"}
+AXES = {"x": "The settings to rank over: a name or a pattern.  [default: those that most models have]"}
 OPTIONS = (
     click.option(
         "--by",
         type=click.Choice(["rank", "score"]),
         default="rank",
         show_default=True,
-        help="The order of models.",
+        help="How to order the models.",
     ),
     click.option(
         "--complete",
         type=click.Choice(["models", "settings"]),
         default="models",
         show_default=True,
-        help="If results are missing: use the models that have all settings, or the settings that all models have.",
+        help="If results are missing, keep the models that have all settings, or the settings that all models have.",
     ),
     click.option(
         "--better",

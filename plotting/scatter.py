@@ -1,4 +1,4 @@
-"""Two settings against each other, a point for each model: the numbers of such a figure."""
+"""The numbers of a scatter plot: two settings against each other, a point for each model."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from testbed.plotting.stats import (
 )
 from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, Mark
 
-# ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
+# ImageNet-testbed's rule: models of standard training except those from a study of a single factor.
 NOT_FITTED = ("aws", "batch64", "subsample")
 NOT_SHOWN = ("subsample",)
-# The models that a line is fitted to, in the order in which they are tried: Taori et al.'s; where no types are stated,
-# those whose names say that they have seen nothing but ImageNet-1k; else all.
+# The models that a line is fitted to, in order of preference: Taori et al.'s; without declared types, those whose\n#
+# names indicate ImageNet-1k as the only training data; else all.
 BASELINES = {
     "standard": "models of standard training",
-    "imagenet-1k": "models whose names say ImageNet-1k only",
+    "imagenet-1k": "models with only ImageNet-1k in their names",
     "all": "all models",
 }
-FEWEST = 5  # models of a line
-INTERVALS = 0.995  # of the error bars, as in the paper (alpha = 0.005)
+FEWEST = 5  # models for a line
+INTERVALS = 0.995  # confidence of the error bars, as in the paper (alpha = 0.005)
 GRID_POINTS = 200
 
 
 @dataclass(frozen=True)
 class ScatterSpec:
-    """Which models a scatter plot shows of which settings, and what is fitted to them.
+    """The models and settings of a scatter plot, and the line fitted to them.
 
     Attributes:
         x: A column of the grid, the standard setting.
         y: A column of the grid, the shift.
-        title: Of the figure.
-        x_label: Of the axis; default its column.
-        y_label: Of the axis; default its column.
-        scale: Of both axes: ``linear``, ``logit`` or ``probit``.
+        title: Title of the figure.
+        x_label: Label of the axis; default its column.
+        y_label: Label of the axis; default its column.
+        scale: Scale of both axes: ``linear``, ``logit`` or ``probit``.
         least: Models less accurate than this fraction on ``least_on`` are not shown; 0 shows all.
-        least_on: A column, by default ``x``; models that lack it are not shown, unless ``least`` is 0.
-        merge_types: Whether all kinds of robustness interventions are one.
-        pivot: Where two lines meet, a fraction of ``x``; None for one line.
-        without: Models that are not shown.
-        fitted: Whether there is a line.
+        least_on: A column, by default ``x``; models without it are not shown unless ``least`` is 0.
+        merge_types: Whether to merge all kinds of robustness interventions.
+        pivot: The value of ``x`` where two lines meet, a fraction; None for one line.
+        without: Models to leave out.
+        fitted: Whether to fit a line.
         interval: Confidence of the error bars.
-        baseline: Of `BASELINES`, what the line is fitted to; None: the first that there is.
-        highlighted: Pairs of a model and a type that it has in this figure; it is shown in any case and never fitted.
+        baseline: The models to fit the line to, one of `BASELINES`; None: the first available.
+        highlighted: Pairs of a model and its type in this figure; these are always shown and never fitted.
     """
 
     x: str
@@ -79,7 +79,7 @@ class ScatterSpec:
     highlighted: tuple[tuple[str, str], ...] = ()
 
     def on(self, x: str | None, y: str | None, scale: str | None) -> ScatterSpec:
-        """This figure of other settings or on another scale; what was written about the old ones goes."""
+        """A copy with other settings or another scale, without the labels of the old ones."""
         changed = replace(self, x=x or self.x, y=y or self.y, scale=scale or self.scale)
         if (changed.x, changed.y) == (self.x, self.y):
             return changed
@@ -99,10 +99,10 @@ class ScatterData(NamedTuple):
         fit: The line, if there is one.
         band: ``x``, ``line``, ``low``, ``high`` along the line, from the least to the largest ``x`` that it was fitted
             to; ``part`` is 0, and 1 along a second line.
-        metric: What is measured.
-        baseline: Of `BASELINES`, what the line was fitted to.
-        marks: How each model is drawn; none: by its type.
-        pinned: Names or patterns of models whose points have names in any case.
+        metric: The metric.
+        baseline: The models the line was fitted to, one of `BASELINES`.
+        marks: The mark of each model; empty: by type.
+        pinned: Names or patterns of models that are always labelled.
     """
 
     spec: ScatterSpec
@@ -116,10 +116,10 @@ class ScatterData(NamedTuple):
 
 
 def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
-    """The numbers of a scatter plot.
+    """Computes the numbers of a scatter plot.
 
     Raises:
-        UnknownNameError: If a setting is not among the results.
+        UnknownNameError: If a setting has no results.
     """
     require_columns(grid.values, [spec.x, spec.y])
     models = pd.DataFrame({"x": grid.values[spec.x], "y": grid.values[spec.y]}).dropna()
@@ -128,7 +128,7 @@ def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> Scatte
     for axis, column in (("x", spec.x), ("y", spec.y)):
         sizes = grid.sizes[column].reindex(models.index)
         if column in grid.specs and not grid.specs[column].zero_one:
-            sizes = sizes * np.nan  # the interval is one of a share of samples
+            sizes = sizes * np.nan  # the interval is defined for shares of samples
         low, high = clopper_pearson(models[axis], sizes, spec.interval)
         models[f"{axis}_low"], models[f"{axis}_high"] = low, high
     baseline = spec.baseline or usual_baseline(models.index, models["model_type"])
@@ -165,14 +165,14 @@ def _type(name: str, given: str | None, spec: ScatterSpec) -> str:
 
 
 def usual_baseline(names: pd.Index, types: pd.Series) -> str:
-    """The first of `BASELINES` that these models have."""
+    """The first of `BASELINES` available for these models."""
     if (types == STANDARD).any():
         return "standard"
     return "imagenet-1k" if sum(trained_on(name) == IMAGENET_ONLY for name in names) >= FEWEST else "all"
 
 
 def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None) -> list[bool]:
-    """Which models a line is fitted to: those of a baseline, by default the usual one of these models."""
+    """Selects the models to fit a line to: those of a baseline, by default the usual one of these models."""
     baseline = baseline or usual_baseline(names, types)
     return [
         (baseline != "standard" or kind == STANDARD)
@@ -183,7 +183,7 @@ def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None)
 
 
 def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
-    """The line; None if fewer than `FEWEST` models have a place on the scale."""
+    """The line; None if fewer than `FEWEST` models are finite on the scale."""
     chosen = models[models["fitted"]]
     try:
         if not spec.fitted:
@@ -193,7 +193,7 @@ def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
             return lines if lines.below.n + lines.above.n >= FEWEST else None
         line = linear_fit(chosen["x"], chosen["y"], spec.scale)
         return line if line.n >= FEWEST else None
-    except ValueError:  # models of one accuracy
+    except ValueError:  # all models have the same accuracy
         return None
 
 

@@ -1,4 +1,4 @@
-"""A scatter plot of two settings, drawn: points with error bars, the line with its band, y = x, and names."""
+"""Scatter plots of two settings: points with error bars, the line with its band, y = x, and names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_NAMED_AT_THE_EDGE = 6
 
 
 def scatter_figure(data: ScatterData) -> Figure:
-    """The scatter plot: points with error bars by type, the line with its band, y = x, and names of some models."""
+    """Draws the scatter plot: points with error bars by type, the line with its band, y = x, and some labels."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -134,17 +134,17 @@ _TEMPLATE = (
 def _hover(group: pd.DataFrame) -> list[list[Any]]:
     return [
         [
-            each.model,
-            100 * each.x,
-            100 * each.y,
-            "–" if np.isnan(each.effective_robustness) else f"{100 * each.effective_robustness:+.2f} points",
+            row.model,
+            100 * row.x,
+            100 * row.y,
+            "–" if np.isnan(row.effective_robustness) else f"{100 * row.effective_robustness:+.2f} points",
         ]
-        for each in group.itertuples()
+        for row in group.itertuples()
     ]
 
 
 def _bars(places: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
-    """Error bars on the scale; none where the interval is not known or leaves the scale."""
+    """Error bars on the scale; none if the interval is unknown or leaves the scale."""
     above = places[f"{axis}_high"][index] - places[axis][index]
     below = places[axis][index] - places[f"{axis}_low"][index]
     return {
@@ -159,7 +159,7 @@ def _bars(places: dict[str, Any], axis: str, index: Any, colour: str) -> dict[st
 
 
 def _range(values: Any) -> tuple[float, float]:
-    """A little more than from the least to the largest."""
+    """A range slightly larger than that of the values."""
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.05 * (high - low) or 0.1
     return low - margin, high + margin
@@ -216,7 +216,7 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
 
 
 def line_name(data: ScatterData) -> str:
-    """What the line is fitted to, and how well."""
+    """Describes the models and the quality of the fit."""
     if not isinstance(data.fit, Fit):
         return f"piecewise linear fit to {BASELINES[data.baseline]}"
     models = BASELINES[data.baseline].removeprefix("all ")

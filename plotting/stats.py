@@ -1,7 +1,7 @@
 """Statistics of accuracies: transforms, fits, bands, intervals, effective robustness, ranks.
 
-Accuracies are fractions in [0, 1] throughout; percent is a matter of display. "Effective robustness" and the fit on a
-transformed scale are those of Taori et al., "Measuring Robustness to Natural Distribution Shifts in Image
+Accuracies are fractions in [0, 1] throughout; percentages appear only in output. "Effective robustness" and the fit on
+a transformed scale are those of Taori et al., "Measuring Robustness to Natural Distribution Shifts in Image
 Classification" (2020); that accuracies on two test sets lie on a line after such a transform was seen by Recht et al.
 (2019) and Miller et al. (2021).
 """
@@ -35,17 +35,17 @@ __all__ = [
 ]
 
 TRANSFORMS = ("linear", "logit", "probit")
-BLOCK = 64  # resamples of rankings that are held in memory at once
+BLOCK = 64  # resamples of rankings held in memory at once
 
 
 # Scales -----------------------------------------------------------------------------------------------------------
 
 
 def transform(values: Any, name: str) -> Array:
-    """Accuracies on a scale: ``linear`` as they are, ``logit`` log(p / (1 − p)), ``probit`` the normal quantile of p.
+    """Transforms accuracies: ``linear`` no change, ``logit`` log(p / (1 − p)), ``probit`` the normal quantile of p.
 
-    On the scales other than linear 0 and 1 lie at −∞ and ∞: such models cannot be fitted or drawn, and `linear_fit`
-    counts them apart.
+    On the other scales, 0 and 1 lie at −∞ and ∞: such models cannot be fitted or drawn, and `linear_fit` counts them\n
+      separately.
 
     Args:
         values: Fractions in [0, 1], any shape; NaN stays.
@@ -63,7 +63,7 @@ def transform(values: Any, name: str) -> Array:
 
 
 def inverse(values: Any, name: str) -> Array:
-    """From a scale back to fractions: what undoes `transform`."""
+    """Transforms a scale back to fractions, the inverse of `transform`."""
     from scipy.special import expit, ndtr
 
     given = np.asarray(values, dtype=np.float64)
@@ -75,7 +75,7 @@ def inverse(values: Any, name: str) -> Array:
 
 def _check_transform(name: str) -> None:
     if name not in TRANSFORMS:
-        raise ValueError(f"the transform is one of {', '.join(TRANSFORMS)}, not {name!r}")
+        raise ValueError(f"unknown transform {name!r}; expected one of {', '.join(TRANSFORMS)}")
 
 
 # Fits -------------------------------------------------------------------------------------------------------------
@@ -86,11 +86,11 @@ class Fit:
     """A line on a transformed scale.
 
     Attributes:
-        slope: Of the line.
-        intercept: Of the line.
+        slope: Slope of the line.
+        intercept: Intercept of the line.
         r: Pearson's correlation coefficient of the transformed values.
-        n: Models that it was fitted to.
-        left_out: Models at 0 % or 100 %, which have no place on the scale.
+        n: Number of fitted models.
+        left_out: Number of models at 0 % or 100 %, which are infinite on the scale.
         transform: The scale.
     """
 
@@ -102,16 +102,16 @@ class Fit:
     transform: str
 
     def predict(self, x: Any) -> Array:
-        """The fraction that the line predicts for fractions ``x``."""
+        """Predicts the fractions for fractions ``x``."""
         return inverse(self.slope * transform(x, self.transform) + self.intercept, self.transform)
 
 
 def linear_fit(x: Any, y: Any, scale: str = "logit") -> Fit:
-    """The least-squares line through accuracies after a transform of both axes.
+    """Fits a least-squares line to accuracies after transforming both axes.
 
     Args:
         x: Fractions [n].
-        y: Fractions [n]. Models that lack either (NaN) are skipped.
+        y: Fractions [n]. Models without either value (NaN) are skipped.
         scale: One of `TRANSFORMS`.
 
     Raises:
@@ -125,7 +125,7 @@ def linear_fit(x: Any, y: Any, scale: str = "logit") -> Fit:
     if len(np.unique(tx)) < 2:
         raise ValueError(f"a line needs two models with different accuracies; there are {len(np.unique(tx))}")
     found = linregress(tx, ty)
-    # Of two points, or of points at one height, linregress's r is 0 / 0 or exact.
+    # For two points, or for points at one height, linregress's r is 0 / 0 or exact.
     r = float(found.rvalue) if np.ptp(ty) > 0 else 0.0
     return Fit(float(found.slope), float(found.intercept), r, len(tx), left_out, scale)
 
@@ -145,13 +145,13 @@ class PiecewiseFit:
     pivot: float
 
     def predict(self, x: Any) -> Array:
-        """The fraction that the line of its side predicts for fractions ``x``."""
+        """Predicts the fractions for fractions ``x`` by the line of their side."""
         given = np.asarray(x, dtype=np.float64)
         return np.where(given > self.pivot, self.above.predict(given), self.below.predict(given))
 
 
 def piecewise_fit(x: Any, y: Any, pivot: float, scale: str = "logit") -> PiecewiseFit:
-    """One line for models with ``x`` below the pivot and one for those above; a model at the pivot is in neither.
+    """Fits one line to models with ``x`` below the pivot and one to those above; a model at the pivot is in neither.
 
     Args:
         x: Fractions [n].
@@ -173,16 +173,16 @@ def bootstrap_band(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[Array, Array]:
-    """Where the line of `linear_fit` would lie had other models been drawn: percentiles over resamples of the models.
+    """Computes a confidence band for the line of `linear_fit` from resamples of the models.
 
     Args:
         x: Fractions [n].
         y: Fractions [n].
-        at: Fractions [m] at which the band is wanted.
+        at: Fractions [m] to evaluate the band at.
         scale: One of `TRANSFORMS`.
-        resamples: How many; those whose models all have one ``x`` have no line, and do not count.
-        confidence: Of the band at each place.
-        seed: Of the resamples.
+        resamples: Number of resamples; those whose models all have the same ``x`` have no line and do not count.
+        confidence: Confidence of the band at each position.
+        seed: Seed of the resamples.
 
     Returns:
         The lower and the upper border, fractions [m].
@@ -203,7 +203,7 @@ def bootstrap_band(
 
 
 def effective_robustness(x: Any, y: Any, fit: Fit | PiecewiseFit) -> Array:
-    """How much more accurate models are under a shift than the line predicts from their standard accuracy.
+    """Computes accuracies under a shift minus the line's predictions from standard accuracies.
 
     Args:
         x: Standard accuracies, fractions [n].
@@ -218,11 +218,11 @@ def effective_robustness(x: Any, y: Any, fit: Fit | PiecewiseFit) -> Array:
 
 
 def relative_robustness(accuracies: pd.Series, bases: dict[str, str]) -> pd.Series:
-    """How much more accurate models are under a shift than the models they were made from.
+    """Computes accuracies under a shift minus those of the models that the models were derived from.
 
     Args:
-        accuracies: Under the shift, fractions, indexed by model.
-        bases: For each model the one that it was derived from; both must have an accuracy, or it gets NaN.
+        accuracies: Accuracies under the shift, fractions, indexed by model.
+        bases: The base of each model; NaN results if either has no accuracy.
     """
     values = {model: accuracies.get(model, np.nan) - accuracies.get(base, np.nan) for model, base in bases.items()}
     return pd.Series(values, dtype=np.float64, name="relative_robustness")
@@ -232,12 +232,12 @@ def relative_robustness(accuracies: pd.Series, bases: dict[str, str]) -> pd.Seri
 
 
 def clopper_pearson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
-    """The exact interval of a rate (Clopper & Pearson 1934); its coverage is never below the confidence.
+    """Computes the exact interval of a rate (Clopper & Pearson 1934); its coverage is never below the confidence.
 
     Args:
         value: Rates, fractions of any shape; value · n need not be whole (published rates are rounded).
         n: Sample sizes of that shape; NaN where unknown.
-        confidence: Of each interval.
+        confidence: Confidence of each interval.
 
     Returns:
         The lower and the upper border; NaN where the size is unknown.
@@ -258,7 +258,7 @@ def clopper_pearson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array
 
 
 def rank_correlation(x: Any, y: Any, kind: str = "spearman") -> float:
-    """Whether two settings order the models alike: Spearman's ρ or Kendall's τ-b, over the models that have both."""
+    """Computes the rank correlation of two settings, Spearman's ρ or Kendall's τ-b, over the models that have both."""
     from scipy.stats import kendalltau, spearmanr
 
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -275,7 +275,7 @@ def mean_ranks(
     by: str = "rank",
     larger_is_better: bool = True,
 ) -> pd.DataFrame:
-    """Models ranked over several settings, with intervals over the choice of the settings.
+    """Ranks models over several settings, with intervals over the choice of settings.
 
     On each setting the best model has rank 1, and equal ones share the mean of their ranks. A model's Borda count is
     the number of models it beats, summed over the settings, a tie counting half. The intervals are percentiles over
@@ -283,9 +283,9 @@ def mean_ranks(
 
     Args:
         scores: Models × settings, without gaps.
-        resamples: How many.
-        confidence: Of each interval.
-        seed: Of the resamples.
+        resamples: Number of resamples.
+        confidence: Confidence of each interval.
+        seed: Seed of the resamples.
         by: ``"rank"``: the best mean rank first; ``"score"``: the best mean score first.
         larger_is_better: Whether the best has the largest score.
 
@@ -299,7 +299,7 @@ def mean_ranks(
     from scipy.stats import rankdata
 
     if by not in ("rank", "score"):
-        raise ValueError(f"models are ranked by 'rank' or by 'score', not by {by!r}")
+        raise ValueError(f"by must be 'rank' or 'score', not {by!r}")
     if scores.isna().to_numpy().any():
         raise ValueError("ranking over settings needs a score of every model on every setting")
     values = scores.to_numpy(dtype=np.float64)

@@ -1,5 +1,5 @@
-"""How figures look: types of models by colours that colour-blind readers tell apart (Okabe & Ito 2008) and by symbols
-that survive grey print, and axes on transformed scales with ticks in percent.
+"""The style of figures: model types by colours that colour-blind readers can distinguish (Okabe & Ito 2008) and
+by symbols that survive grey print, and axes on transformed scales with ticks in percent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STANDARD = "Standard training"
 MORE_DATA = "Trained with more data"
-ONLY_IMAGENET = "ImageNet-1k only"  # as names say, where no type is stated
+ONLY_IMAGENET = "ImageNet-1k only"  # according to names, if no type is declared
 MERGED_TYPE = "Robustness intervention"
 INTERVENTION_TYPES = ("Lp adversarially robust", "Other robustness intervention")
 TYPES: dict[str, tuple[str, str]] = {
@@ -37,7 +37,7 @@ TYPES: dict[str, tuple[str, str]] = {
     "Random Forests": ("#D55E00", "pentagon"),
     "Nearest Neighbors": ("#666666", "hexagon"),
 }
-# For types that nobody foresaw, in turn.
+# For unforeseen types, in turn.
 OTHER_COLOURS = ("#7F3C8D", "#11A579", "#3969AC", "#E73F74", "#80BA5A", "#666666")
 OTHER_SYMBOLS = ("star", "hexagram", "bowtie", "star-diamond", "star-square", "hourglass")
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -55,13 +55,13 @@ TICK_STEPS = (50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
 def type_order(model_type: str) -> tuple[Any, ...]:
-    """By which types are listed: as in `TYPES`, then others by name."""
+    """The sort key of types: as in `TYPES`, then others by name."""
     known = list(TYPES)
     return (known.index(model_type) if model_type in TYPES else len(known), natural_key(model_type))
 
 
 def faint(colour: str, alpha: float) -> str:
-    """A colour ``#rrggbb`` that others shine through."""
+    """Makes a colour ``#rrggbb`` transparent."""
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {alpha})"
 
@@ -76,7 +76,7 @@ class Mark(NamedTuple):
 
 
 def type_styles(model_types: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour, symbol and size of the points of each type of a figure, in the order in which they are listed."""
+    """Colour, symbol and size of the points of each type of a figure, in the order of the legend."""
     styles: dict[str, dict[str, Any]] = {}
     others = 0
     for name in sorted(set(model_types), key=type_order):
@@ -107,19 +107,19 @@ def add_points(
     marks: Sequence[Mark] | None = None,
     bars: Callable[[Any, str], dict[str, Any]] | None = None,
 ) -> None:
-    """Draws a point for each model, a trace for each type, or for each group of models that share a colour.
+    """Draws a point for each model, with a trace for each type or for each group of models that share a colour.
 
     Args:
         figure: The figure.
         model_types: The type of each of n models.
-        x: Places [n].
-        y: Places [n].
-        hover: What the template shows of each model.
-        template: What is told of a point, plotly's form.
+        x: Positions [n].
+        y: Positions [n].
+        hover: Values for the template, per model.
+        template: Hover text of a point, in plotly's format.
         place: Row and column of a panel.
-        shown: Types that the legend has already.
-        marks: How each of the models is drawn; None: by its type.
-        bars: From the positions of models and their colour to plotly's error bars.
+        shown: Types that are already in the legend.
+        marks: The mark of each model; None: by type.
+        bars: Function from the positions of models and their colour to plotly's error bars.
     """
     import plotly.graph_objects as go
 
@@ -141,12 +141,12 @@ def add_points(
             **(place or {}),
         )
     kinds = {} if marks is None else {mark.kind: mark.symbol for mark in marks}
-    for kind, symbol in kinds.items() if len(kinds) > 1 else ():  # the legend says what symbols mean
+    for kind, symbol in kinds.items() if len(kinds) > 1 else ():  # the legend explains the symbols
         style = {"color": "rgba(0, 0, 0, 0)", "symbol": symbol, "size": 9, "line": {"width": 1.5, "color": "#555555"}}
         figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=kind, marker=style), **(place or {}))
 
 
-_Series = tuple[str, Any, dict[str, Any]]  # a name of the legend, which models, and their marker
+_Series = tuple[str, Any, dict[str, Any]]  # legend entry, models, and their marker
 
 
 def _by_type(types: Any) -> Iterator[_Series]:
@@ -168,7 +168,7 @@ def _by_group(marks: Sequence[Mark]) -> Iterator[_Series]:
 
 
 def finish(figure: Figure, title: str, width: int = 900, height: int = 640) -> None:
-    """Fonts, background, legend and size, alike for all figures."""
+    """Sets fonts, background, legend and size, the same for all figures."""
     figure.update_layout(
         template="simple_white",
         title={"text": title, "x": 0.5, "xanchor": "center", "font": {"size": scaled(20)}},
@@ -233,14 +233,14 @@ def margins(left: float, right: float, top: float, bottom: float) -> dict[str, f
 def percent_axis(
     figure: Figure, axis: str, limits: tuple[float, float], scale: str, label: str, place: dict[str, Any]
 ) -> None:
-    """An axis of transformed accuracies with its ticks in percent.
+    """Draws an axis of transformed accuracies with ticks in percent.
 
     Args:
         figure: The figure.
         axis: ``"x"`` or ``"y"``.
-        limits: On the transformed scale.
+        limits: Range on the transformed scale.
         scale: The transform.
-        label: What is measured.
+        label: Label of the axis.
         place: Row and column of the panel.
     """
     ticks = percent_ticks(limits, scale, most_ticks(0.45 if place else 0.8))
@@ -261,10 +261,10 @@ def most_ticks(share: float) -> int:
 
 
 def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOST) -> list[float]:
-    """Round percentages between two places of a scale, none nearer to another than the way divided by ``most``.
+    """Chooses round percentages between two points of a scale, none nearer than the range divided by ``most``.
 
-    All multiples of 50, 20, 10, 5, 2, 1, and so on, of the first of these that gives enough of them; on a scale where
-    these are too uneven, or leave an end without any, the decades first: 50, 10 and 90, 1 and 99, and so on.
+    Uses the multiples of the first of 50, 20, 10, 5, 2, 1, and so on that gives enough ticks; on a scale where these
+    are too uneven, or leave an end without ticks, the decades first: 50, 10 and 90, 1 and 99, and so on.
     """
     low, high = limits
     apart, enough = (high - low) / most, min(TICKS_ENOUGH, most - 1)
@@ -273,7 +273,7 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
     for step in TICK_STEPS:
         percents = [round(number * step, 2) for number in range(1, round(100 / step))]
         places = [float(transform(percent / 100, scale)) for percent in percents]
-        here = [each for each in zip(places, percents, strict=True) if low <= each[0] <= high]
+        here = [tick for tick in zip(places, percents, strict=True) if low <= tick[0] <= high]
         steps = [b - a for a, b in pairwise([low, *(place for place, _ in here), high])]
         if len(here) >= enough and min(steps[1:-1]) >= apart and max(steps) <= TICKS_GAP * apart:
             return [percent for _, percent in here]
@@ -285,12 +285,12 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
 
 
 def points_range(values: Any) -> list[float]:
-    """A range for points that are differences in percent: a little more than they take, with zero in it."""
+    """A range for points that are differences in percent, slightly larger than theirs and including zero."""
     return padded([*np.asarray(values).ravel(), 0.0], 0.06)
 
 
 def padded(values: Any, share: float = 0.07) -> list[float]:
-    """A range from the least to the largest of some values, with a margin of a share of that."""
+    """A range of values with a relative margin."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     margin = share * (high - low) or 1.0
     return [low - margin, high + margin]

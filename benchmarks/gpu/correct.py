@@ -140,8 +140,8 @@ def _measured(cases: list[ElementTree.Element]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for case in cases:
         most = found.setdefault(_id(case).partition("[")[0], {})
-        for each in case.iter("property"):
-            key, value = each.get("name", ""), float(each.get("value", "nan"))
+        for prop in case.iter("property"):
+            key, value = prop.get("name", ""), float(prop.get("value", "nan"))
             most[key] = max(most.get(key, 0.0), value)
     return {name: most for name, most in found.items() if most}
 

@@ -79,7 +79,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return not self._waiting.is_alive()
 
     def wait(self, seconds: float) -> float:
@@ -110,11 +110,11 @@ class Run:
         """The lines of its log file about one kind of event."""
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         found = [json.loads(line) for line in lines if line.endswith("}")]
-        return [each for each in found if each["event"] == kind]
+        return [event for event in found if event["event"] == kind]
 
     def notes(self) -> list[str]:
         """The messages of the run."""
-        return [each["text"] for each in self.events("note")]
+        return [event["text"] for event in self.events("note")]
 
     @property
     def _last(self) -> str:
@@ -136,8 +136,8 @@ def descendants(pid: int) -> list[int]:
     """The living children of a process, their children, and so on."""
     parents = {each: parent for each, (parent, state) in _processes().items() if state != "Z"}
     found = [pid]
-    for each in found:  # which grows
-        found += [child for child, parent in parents.items() if parent == each]
+    for event in found:  # which grows
+        found += [child for child, parent in parents.items() if parent == event]
     return found[1:]
 
 
@@ -171,7 +171,7 @@ def on_device(findings: Findings, processes: int = 1) -> list[str]:
 
 
 def stored_chunks(db: Path) -> int:
-    """How many ranges of outputs a store has; 0 if it cannot be read as yet."""
+    """Counts the ranges of outputs in a store; 0 if it cannot be read yet."""
     if not db.exists():
         return 0
     try:
@@ -204,9 +204,9 @@ def cells_of(db: Path) -> Cells:
     """The complete cells of a store, by model and setting."""
     cells: Cells = {}
     with Store.open(str(db)) as store:
-        for each in store.evaluations.find(statuses=["complete"]):
-            outputs = store.outputs.read(each.id, "logits").astype(np.float64)
-            cells[each.model, each.eval_setting] = Cell({}, outputs)
+        for evaluation in store.evaluations.find(statuses=["complete"]):
+            outputs = store.outputs.read(evaluation.id, "logits").astype(np.float64)
+            cells[evaluation.model, evaluation.eval_setting] = Cell({}, outputs)
         for result in store.results.find():
             cell = cells.get((result.model, result.eval_setting))
             if cell is not None:
@@ -229,13 +229,13 @@ def largest_difference(first: Cells, second: Cells) -> float:
 
 
 def same_bits(first: Cells, second: Cells) -> bool:
-    """Whether all outputs are equal to the last bit."""
+    """Returns whether all outputs are equal to the last bit."""
     return all(np.array_equal(first[key].outputs, second[key].outputs) for key in first)
 
 
 @dataclass
 class Tally:
-    """How far the cells of one kind differ."""
+    """The differences of the cells of one kind."""
 
     cells: int = 0
     samples: int = 0
@@ -262,7 +262,7 @@ class Tally:
         self.cells_whose_top1_differs += first.metrics.get(TOP1) != second.metrics.get(TOP1)
         why = _unexplained_outputs(kind, len(change), flips, beyond)
         why += self._metrics(kind, first, second, max(flips, beyond), float(change.max()))
-        self.unexplained += [f"{' on '.join(name)}: {each}" for each in why]
+        self.unexplained += [f"{' on '.join(name)}: {line}" for line in why]
 
     def _metrics(self, kind: str, first: Cell, second: Cell, moved: int, largest: float) -> list[str]:
         """Which metrics differ by more than rounding explains."""
@@ -297,7 +297,7 @@ def _unexplained_outputs(kind: str, samples: int, flips: int, beyond: int) -> li
 
 
 def kind_of(model: str, setting: str) -> str:
-    """What is compared together: under attack, of the nearest neighbours, corrupted, or neither."""
+    """The kind of a cell for comparisons: under attack, nearest neighbours, corrupted, or neither."""
     if ".linf." in setting:
         return "attack"
     if model == "digits-knn":
@@ -345,7 +345,7 @@ def compare_demo(findings: Findings, folder: Path, words: list[str], runs: list[
         with findings.trying(f"demo: {name}") as figures:
             figures["run_seconds"] = run.wait(findings.left - GRACE)
             figures["cells"] = run.events("ended")[-1]["cells"]
-            figures["passes"] = {each["label"]: each["to_do"] for each in run.events("pass")}
+            figures["passes"] = {event["label"]: event["to_do"] for event in run.events("pass")}
             figures["notes"] = run.notes()
     compare_device_and_cpu(findings, first, reference)
     compare_after_kill(findings, first, again)
@@ -397,7 +397,7 @@ def compare_device_and_cpu(findings: Findings, first: Run, reference: Run) -> No
 
 
 def compare_after_kill(findings: Findings, first: Run, again: Run) -> None:
-    """Whether the store whose first run was killed has what the other one has."""
+    """Returns whether the store whose first run was killed has what the other one has."""
     with findings.trying("demo: after kill -9 against undisturbed") as figures:
         whole, resumed = cells_of(first.db), cells_of(again.db)
         figures.update(cells=len(resumed), expected=len(whole), chunks=stored_chunks(again.db))
@@ -407,7 +407,7 @@ def compare_after_kill(findings: Findings, first: Run, again: Run) -> None:
         tally: dict[str, Tally] = {}
         for key in whole:
             tally.setdefault(kind_of(*key), Tally()).add(key, kind_of(*key), whole[key], resumed[key])
-        figures["unexplained"] = [why for each in tally.values() for why in each.unexplained][:20]
+        figures["unexplained"] = [why for counts in tally.values() for why in counts.unexplained][:20]
         figures["ok"] = not figures["unexplained"]
 
 

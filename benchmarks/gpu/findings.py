@@ -40,7 +40,7 @@ class Findings:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the part runs on a GPU."""
+        """True if the part runs on a GPU."""
         return self.device.startswith("cuda")
 
     @property

@@ -92,7 +92,7 @@ def captioned(sizes: Sizes) -> tuple[Array, Array, Array]:
     owners = np.sort(np.concatenate([np.repeat(np.arange(sizes.images), 5), extra]))
     images = rng.standard_normal((sizes.images, sizes.width), dtype=np.float32)
     texts = images[owners] + 5 * rng.standard_normal((sizes.texts, sizes.width), dtype=np.float32)
-    images, texts = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (images, texts))
+    images, texts = (array / np.linalg.norm(array, axis=1, keepdims=True) for array in (images, texts))
     return images, texts, owners
 
 
@@ -102,10 +102,10 @@ def retrieval(findings: Findings, sizes: Sizes) -> None:
     ours: dict[str, float | None] = {}
     with findings.trying("large: retrieval by testbed on the CPU") as figures:
         seconds, (_, metrics) = timed(findings, lambda: score_retrieval(images, texts, owners))
-        ours = {each.name: each.value for each in metrics if "recall@" in each.name}
+        ours = {metric.name: metric.value for metric in metrics if "recall@" in metric.name}
         figures.update(cpu_seconds=seconds, texts=sizes.texts, images=sizes.images, width=sizes.width, **ours)
     with findings.trying("large: retrieval against plain torch on the device") as figures:
-        given = [torch.from_numpy(each).to(findings.device) for each in (images, texts, owners)]
+        given = [torch.from_numpy(array).to(findings.device) for array in (images, texts, owners)]
         timed(findings, lambda: recalls(*given))  # the first time, libraries are loaded
         device_seconds, theirs = timed(findings, lambda: recalls(*given))
         if ours.keys() != theirs.keys():
@@ -156,7 +156,7 @@ def heads(findings: Findings, sizes: Sizes) -> torch.Tensor | None:
     with findings.trying("large: zero-shot head on the device") as figures:
         ours = encoder(sizes, findings.device)
         timed(findings, lambda: make_head(ours, texts[:2]))  # the first time, libraries are loaded
-        distinct = list(dict.fromkeys(text for each in texts for text in each))
+        distinct = list(dict.fromkeys(text for captions in texts for text in captions))
         seconds, head = timed(findings, lambda: make_head(ours, texts))
         tokenizing, _ = timed(findings, lambda: ours.tokens(distinct))
         figures.update(classes=len(names), prompts=len(prompts), texts=len(distinct), head_seconds=seconds)
@@ -186,7 +186,7 @@ def logits(findings: Findings, sizes: Sizes, head: torch.Tensor) -> None:
         embeddings = _normal(sizes.embeddings, len(head))
         definition = DualEncoder("no-network", StandardTransform(32, 32), lambda: (None, None), 64)
         device, cpu = (
-            LoadedDualEncoder(definition, None, None, LoadOptions(each)) for each in (findings.device, "cpu")
+            LoadedDualEncoder(definition, None, None, LoadOptions(entry)) for entry in (findings.device, "cpu")
         )
         ours, theirs = ZeroShotClassifier(device, head.to(findings.device)), ZeroShotClassifier(cpu, head)
         there = embeddings.to(findings.device)

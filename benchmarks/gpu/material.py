@@ -42,7 +42,7 @@ LONGEST_RUN = 60.0  # seconds that one testbed run may take
 
 
 def fits(findings: Findings, name: str, needed: float) -> bool:
-    """Whether a measurement of some seconds fits into the time that is left; if it does not, that is a finding."""
+    """Returns whether a measurement fits into the remaining time; if it does not, that is a finding."""
     left = findings.left
     if left < needed:
         findings.not_run(name, f"{left:.0f} s were left, and it needs about {needed:.0f} s")
@@ -115,8 +115,8 @@ def prepared(tiny: bool, copies: int = COPIES) -> Iterator[Material]:
         with ThreadPoolExecutor(CORES) as threads:
             list(threads.map(partial(_write_photo, folder, _originals(), size), range(made.photos)))
         _link(folder, made.many, made.size // made.photos)
-        for each in (folder, made.many):
-            (each / TEMPLATE_FILES[0]).write_text("a photo of a {c}.\n")
+        for path in (folder, made.many):
+            (path / TEMPLATE_FILES[0]).write_text("a photo of a {c}.\n")
         _write_frost(root / frost_pictures.FOLDER)
         yield made
 
@@ -136,7 +136,7 @@ def _originals() -> list[Image.Image]:
     try:
         from skimage import data
 
-        return [Image.fromarray(each()) for each in (data.astronaut, data.coffee, data.rocket, data.chelsea)]
+        return [Image.fromarray(picture()) for picture in (data.astronaut, data.coffee, data.rocket, data.chelsea)]
     except Exception:  # a photo may need a download
         return []
 
@@ -163,8 +163,8 @@ def _smooth(generator: np.random.Generator, size: tuple[int, int]) -> Image.Imag
 
 def _link(folder: Path, many: Path, copies: int) -> None:
     """Fills the large folder with hard links, or copies where the file system has none."""
-    for each in list(folder.iterdir()):
-        (many / each.name).mkdir(parents=True)
+    for entry in list(folder.iterdir()):
+        (many / entry.name).mkdir(parents=True)
     for path in sorted(folder.glob("*/*.jpg")):
         place = many / path.parent.name
         for number in range(copies):
@@ -185,7 +185,7 @@ def _write_frost(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Precision:
-    """How a network is run: fields of `RunOptions`; ``dtype`` is float32, tf32, bfloat16 or float16."""
+    """The options for running a network: fields of `RunOptions`; ``dtype`` is float32, tf32, bfloat16 or float16."""
 
     dtype: str = "float32"
     channels_last: bool = False
@@ -257,7 +257,7 @@ def seconds_each(call: Callable[[], Any], device: str, seconds: float, warm_up: 
 # testbed --------------------------------------------------------------------------------------------------------------
 
 
-class Recorded(SilentProgress):
+class ProgressRecorder(SilentProgress):
     """Records when images were reported: on a GPU when it was given them, at most a batch ahead of their outputs."""
 
     def __init__(self) -> None:
@@ -277,7 +277,7 @@ class Recorded(SilentProgress):
 
 
 @dataclass
-class Timed:
+class Timing:
     """A testbed run with its times.
 
     Attributes:
@@ -298,13 +298,13 @@ class Timed:
     report: Report
 
 
-def timed(progress: Recorded, seconds: float, report: Report, skip: float) -> Timed:
+def timed(progress: ProgressRecorder, seconds: float, report: Report, skip: float) -> Timing:
     """Computes the steady rate: the images after the first report past ``skip`` images, over the time since then."""
     times, counts = np.array([at for at, _ in progress.reports]), np.cumsum([each for _, each in progress.reports])
     first = min(int(np.searchsorted(counts, skip)), len(counts) - 1)
     began, ended = float(times[first]), float(times[-1])
     rate = float(counts[-1] - counts[first]) / (ended - began) if ended > began else math.nan
-    return Timed(rate, float(times[0]) - progress.began, seconds, began, ended, progress.first_ended, report)
+    return Timing(rate, float(times[0]) - progress.began, seconds, began, ended, progress.first_ended, report)
 
 
 def run_testbed(
@@ -315,7 +315,7 @@ def run_testbed(
     limit: int,
     skip: float | None = None,
     **options: Any,
-) -> Timed:
+) -> Timing:
     """Runs a model with random weights by testbed, in a worker process by default, and times its progress.
 
     Args:
@@ -334,11 +334,15 @@ def run_testbed(
     device = {"gpus": (int(findings.device.partition(":")[2] or 0),)} if findings.on_gpu else {"cpu_processes": 1}
     given = {"db_url": images.store(), "random_weights": True, "limit": limit, "inputs": images.inputs}
     chosen = RunOptions(**{**given, **device, **options})
-    progress = Recorded()
+    progress = ProgressRecorder()
     with at_most(min(LONGEST_RUN, findings.left - 2)):
         report = run(registry, chosen, [model], list(settings), progress)
     seconds = time.perf_counter() - progress.began
-    ended = [f"{each.setting}: {each.status} {each.reason}" for each in report.outcomes if each.status != "complete"]
+    ended = [
+        f"{outcome.setting}: {outcome.status} {outcome.reason}"
+        for outcome in report.outcomes
+        if outcome.status != "complete"
+    ]
     if ended or not report.ok or not progress.reports:
         raise RuntimeError("; ".join([*ended[:3], *progress.notes[-3:]]))
     return timed(progress, seconds, report, SKIPPED * limit if skip is None else skip)

@@ -76,7 +76,7 @@ def utilisation(findings: Findings, images: material.Material, model: str, preci
     with findings.trying(name) as figures:
         with sampled(int(findings.device.partition(":")[2] or 0)) as samples:
             ran = run_testbed(findings, images, model, [LARGE], IMAGES, SKIPPED, **_options(findings, precision))
-        steady = [each for each in samples.found if ran.steady_from <= each[0] <= ran.steady_to]
+        steady = [sample for sample in samples.found if ran.steady_from <= sample[0] <= ran.steady_to]
         figures.update(images=IMAGES, images_per_second=round(ran.rate, 1), source=samples.source, samples=len(steady))
         if steady:
             figures["percent"] = round(sum(percent for _, percent, _ in steady) / len(steady), 1)

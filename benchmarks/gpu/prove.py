@@ -171,7 +171,7 @@ def surroundings(folder: Path, cache: Path | None) -> dict[str, str]:
 
 
 def compiled(package: str) -> bool:
-    """Whether the code of an installed package lies beside its sources, compiled."""
+    """Returns whether the code of an installed package lies beside its sources, compiled."""
     found = find_spec(package)
     return bool(found and found.origin and Path(cache_from_source(found.origin)).exists())
 
@@ -306,11 +306,11 @@ def with_all(process: subprocess.Popen[bytes]) -> None:
 
 def bad(part: dict[str, Any]) -> list[dict[str, Any]]:
     """The findings of a part that failed, or where something differs."""
-    return [each for each in part.get("found", []) if "failed" in each or each.get("ok") is False]
+    return [finding for finding in part.get("found", []) if "failed" in finding or finding.get("ok") is False]
 
 
 def sound(content: dict[str, Any]) -> bool:
-    """Whether everything was installed, and all parts ran to their end and found nothing that failed or differs."""
+    """Returns whether everything was installed, and all parts finished without failures or differences."""
     parts = content["parts"].values()
     return content["install"] == "ok" and not any(bad(part) or "ended" in part or "not_run" in part for part in parts)
 
@@ -321,15 +321,17 @@ def summary(content: dict[str, Any]) -> str:
     for name, part in content["parts"].items():
         found = part.get("found", [])
         wrong = bad(part)
-        missed = [each for each in found if each.get("met") is False]
-        absent = [each for each in found if "not_run" in each]
+        missed = [finding for finding in found if finding.get("met") is False]
+        absent = [finding for finding in found if "not_run" in finding]
         ended = part.get("ended") or part.get("not_run") or "done"
         lines.append(
             f"{name}: {ended}, {len(found)} findings, {len(wrong)} failed or different, {len(missed)} targets missed,"
             f" {len(absent)} not run, {part.get('seconds', 0)} s"
         )
-        lines += [f"  {'failed' if 'failed' in each else 'differs'}: {each['name']}" for each in wrong]
-        lines += [f"  missed: {each['name']}: {each.get('ratio')} of {each.get('target')}" for each in missed]
+        lines += [f"  {'failed' if 'failed' in finding else 'differs'}: {finding['name']}" for finding in wrong]
+        lines += [
+            f"  missed: {finding['name']}: {finding.get('ratio')} of {finding.get('target')}" for finding in missed
+        ]
     return "\n".join(lines)
 
 

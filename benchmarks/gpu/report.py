@@ -41,10 +41,10 @@ def newest(proofs: Iterable[Mapping[str, Any]]) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     for proof in proofs:
         for part in proof["parts"].values():
-            for each in part.get("found", []):
-                known = found.get(each["name"])
-                if known is None or not ("not_run" in each or "failed" in each) or "not_run" in known:
-                    found[each["name"]] = {**each, "commit": proof["commit"]}
+            for finding in part.get("found", []):
+                known = found.get(finding["name"])
+                if known is None or not ("not_run" in finding or "failed" in finding) or "not_run" in known:
+                    found[finding["name"]] = {**finding, "commit": proof["commit"]}
     return found
 
 
@@ -61,7 +61,9 @@ def machines(proofs: Iterable[Mapping[str, Any]]) -> str:
 
 def compared(found: Mapping[str, Finding]) -> str:
     """A table of what was compared with the CPU, or should have held, and how it came out."""
-    rows = [(name, figures(each), outcome(each)) for name, each in found.items() if "ok" in each or "failed" in each]
+    rows = [
+        (name, figures(value), outcome(value)) for name, value in found.items() if "ok" in value or "failed" in value
+    ]
     return table(("what", "figures", ""), rows)
 
 
@@ -109,13 +111,13 @@ def figures(finding: Finding) -> str:
 def speeds(found: Mapping[str, Finding]) -> str:
     """A table of networks: images a second of the bare forward pass, of decoding, and of testbed."""
     rows = []
-    for name, each in found.items():
-        if "ratio" not in each:
+    for name, value in found.items():
+        if "ratio" not in value:
             continue
-        target = f"≥ {each['target']}" + ("" if each["met"] else ", missed") if "target" in each else ""
-        rates = [f"{each[key]:,.0f}" if key in each else "" for key in ("forward", "decode", "testbed")]
-        start = f"{each['start_seconds']:.0f} s" if "start_seconds" in each else ""
-        rows.append((name, *rates, each.get("bound", ""), f"{each['ratio']:.2f}", target, start))
+        target = f"≥ {value['target']}" + ("" if value["met"] else ", missed") if "target" in value else ""
+        rates = [f"{value[key]:,.0f}" if key in value else "" for key in ("forward", "decode", "testbed")]
+        start = f"{value['start_seconds']:.0f} s" if "start_seconds" in value else ""
+        rows.append((name, *rates, value.get("bound", ""), f"{value['ratio']:.2f}", target, start))
     names = ("images/s", "forward alone", "decoding alone", "testbed", "limited by", "ratio", "target", "start")
     return table(names, rows)
 
@@ -125,19 +127,19 @@ def corruptions(found: Mapping[str, Finding]) -> str:
     rows = [
         (
             name,
-            f"{each['ms_per_batch']:.2f}",
-            f"{each['images_per_second']:,.0f}",
-            str(each.get("synchronisations", "")),
+            f"{value['ms_per_batch']:.2f}",
+            f"{value['images_per_second']:,.0f}",
+            str(value.get("synchronisations", "")),
         )
-        for name, each in found.items()
-        if each.get("ms_per_batch") is not None
+        for name, value in found.items()
+        if value.get("ms_per_batch") is not None
     ]
     return table(("64 images of 224 × 224", "ms", "images/s", "waits for the GPU"), rows)
 
 
 def absent(found: Mapping[str, Finding]) -> str:
-    """What was not run."""
-    names = [name for name, each in found.items() if "not_run" in each]
+    """The parts that were not run."""
+    names = [name for name, value in found.items() if "not_run" in value]
     return f"Not run: {'; '.join(names)}." if names else ""
 
 

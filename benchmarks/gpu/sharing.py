@@ -141,7 +141,7 @@ for key, perturbation in PERTURBED.items():
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SharingSizes:
     """The sizes of the part."""
 
     images: int
@@ -151,8 +151,8 @@ class Sizes:
     sleep: float
 
 
-FULL = Sizes(images=400, size=224, batch=32, weights=2**29, sleep=0.1)
-TINY = Sizes(images=24, size=56, batch=4, weights=2**16, sleep=0.1)
+FULL = SharingSizes(images=400, size=224, batch=32, weights=2**29, sleep=0.1)
+TINY = SharingSizes(images=24, size=56, batch=4, weights=2**16, sleep=0.1)
 
 
 class Memory:
@@ -195,7 +195,7 @@ class Memory:
         return min((used for when, used in self.looks if when >= moment), default=self.before) - self.before
 
     def left(self, seconds: float = 5.0) -> int:
-        """How many bytes more are used than before, once they are few or the seconds are over."""
+        """The increase in used bytes, measured when it is small or the time is over."""
         end = time.monotonic() + seconds
         while (more := self.used() - self.before) > RELEASED and time.monotonic() < end:
             time.sleep(0.05)
@@ -225,7 +225,7 @@ class Lab:
         options = {**vars(sizes), "sleep": sleep, "processes": processes, "room": ROOM, "most": sizes.images // 3}
         plugin = self.folder / f"{name}_plugin.py"
         plugin.write_text(PLUGIN.format(options=options, notes=str(notes), classes=CLASSES), encoding="utf-8")
-        words = [*models, "--on", *[f"photos-{each}" for each in settings], "--data-root", str(self.folder)]
+        words = [*models, "--on", *[f"photos-{setting}" for setting in settings], "--data-root", str(self.folder)]
         words += ["--plugin", str(plugin), "--workers", "2" if self.findings.on_gpu else "0"]
         # Without a GPU one process more would only take time to start.
         alone = processes == 1 and not sleep and not self.findings.on_gpu
@@ -235,7 +235,7 @@ class Lab:
         return run
 
     def notes(self, run: Run, kind: str) -> dict[int, list[str]]:
-        """What each process of a run noted: process → lines."""
+        """The notes of each process of a run: process → lines."""
         files = (self.folder / f"{run.name}-notes").glob(f"{kind}-*")
         return {int(file.name.rpartition("-")[2]): file.read_text().split() for file in files}
 
@@ -300,7 +300,7 @@ def share(lab: Lab) -> Cells:
 
 
 def two_processes(lab: Lab, run: Run, single: Cells) -> dict[str, Any]:
-    """What the run in two processes stored against that in one, and how many images each process saw."""
+    """Compares the outputs of runs in two processes and in one, and counts the images of each process."""
     figures: dict[str, Any] = {"run_seconds": lab.wait(run)}
     double = cells_of(run.db)
     seen = {pid: sum(map(int, lines)) for pid, lines in lab.notes(run, "seen").items()}
@@ -314,7 +314,7 @@ def two_processes(lab: Lab, run: Run, single: Cells) -> dict[str, Any]:
 
 
 def halved(lab: Lab, run: Run, single: Cells) -> dict[str, Any]:
-    """What the model with too large batches stored against small ones; on a CPU it only says that they do not fit."""
+    """Compares the outputs of too large and small batches; on a CPU, the model only reports that they do not fit."""
     figures: dict[str, Any] = {"run_seconds": lab.wait(run), "of_a_gpu": lab.findings.on_gpu}
     notes = [text for text in run.notes() if "does not fit into memory" in text]
     small = {("greedy", setting): cell for (model, setting), cell in single.items() if model == "one"}
@@ -327,7 +327,7 @@ def halved(lab: Lab, run: Run, single: Cells) -> dict[str, Any]:
 
 
 def released(lab: Lab, name: str, memory: Memory | None = None) -> None:
-    """Whether the card's memory is as it was before the part, or before a measurement."""
+    """Returns whether the card's memory is as it was before the part, or before a measurement."""
     memory = memory or lab.memory_before
     if memory is None:
         lab.findings.not_run(name, "needs a GPU")
@@ -403,7 +403,7 @@ def one_after_the_other(lab: Lab) -> None:
         reserved = [int(line) for lines in lab.notes(run, "loaded").values() for line in lines]
         figures["mib_of_one_network"] = of_one / MIB
         figures["mib_peak"] = memory.peak() / MIB
-        figures["mib_reserved_before_each_is_loaded"] = [each / MIB for each in reserved]
+        figures["mib_reserved_before_each_is_loaded"] = [size / MIB for size in reserved]
         figures["ok"] = len(reserved) == 2 and max(reserved) <= RELEASED and memory.peak() < of_one + CONTEXT
     released(lab, "sharing: memory after two networks", memory)
 

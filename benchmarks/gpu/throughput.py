@@ -190,7 +190,7 @@ def _testbed(ran: material.Timed) -> dict[str, float]:
 
 
 def _amount(state: State, model: str, rate: float, by_decoding: bool) -> tuple[int, float]:
-    """How many images to evaluate for some seconds of steady state, and how many come before that.
+    """The number of images for some seconds of steady state, and the number before that.
 
     Each data worker hands over a batch at about the same time, so decoding is measured over whole rounds of them.
     """
@@ -260,7 +260,7 @@ def _measure_corruption(
 
 
 def _synchronisations(call: Any) -> int:
-    """How often a call waits for the GPU."""
+    """Counts the synchronizations of a call with the GPU."""
     before = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -269,7 +269,7 @@ def _synchronisations(call: Any) -> int:
             call()
         finally:
             torch.cuda.set_sync_debug_mode(before)
-    return sum("synchroniz" in str(each.message) for each in found)
+    return sum("synchroniz" in str(warning.message) for warning in found)
 
 
 # A pass of 96 settings ------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""How the database is reached: its URL, engines, errors, and what may be done again."""
+"""Database connections: URLs, engines, errors and retries."""

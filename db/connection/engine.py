@@ -20,11 +20,11 @@ from testbed.errors import MissingExtraError, StoreError, shortened
 
 Mode = Literal["read", "write"]
 
-CONNECTIONS = 4  # of a process to a Postgres server, at most
+CONNECTIONS = 4  # maximum per process to a Postgres server
 
 
 def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
-    """An engine for a mode; ``"create"`` may create a SQLite file."""
+    """Returns an engine for a mode; ``"create"`` may create a SQLite file."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(Path(url.database or ""), mode)
     return _postgres_engine(url)
@@ -37,8 +37,8 @@ def _sqlite_engine(path: Path, mode: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that reads before it writes fails at once if another has written in between. A writing
-        # transaction therefore takes the lock at its start.
+        # A transaction that reads before it writes fails at once if another one wrote in between. Writing
+        # transactions therefore take the lock when they begin.
         immediate = connection.get_execution_options().get("testbed_mode", "read") == "write"
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
@@ -63,10 +63,10 @@ def keep_write_ahead_log(engine: Engine) -> None:
 
 
 def _check_parameters(url: URL) -> None:
-    """Checks what follows the question mark of a URL; a value, which may be a password, is not shown.
+    """Checks the parameters of a URL; values are not shown, since they may be passwords.
 
     Raises:
-        StoreError: If libpq does not know a parameter, or a port is no number.
+        StoreError: If libpq does not have a parameter, or a port is not a number.
     """
     from psycopg import pq
 
@@ -75,10 +75,10 @@ def _check_parameters(url: URL) -> None:
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1)
             meant = f"did you mean {near[0]}?" if near else "see libpq's list of keywords"
-            raise StoreError(f"the database URL has a parameter {shortened(name)}, which libpq does not know; {meant}")
+            raise StoreError(f"the database URL has an unknown parameter {shortened(name)}; {meant}")
     ports = url.normalized_query.get("port", ())
-    if not all(part.isdecimal() for each in ports for part in each.split(",")):
-        raise StoreError("the port in the database URL is no number")
+    if not all(part.isdecimal() for port in ports for part in port.split(",")):
+        raise StoreError("the port in the database URL is not a number")
 
 
 def _postgres_engine(url: URL) -> Engine:
@@ -90,7 +90,7 @@ def _postgres_engine(url: URL) -> Engine:
     arguments: dict[str, Any] = {"connect_timeout": 10}
     engine = sa.create_engine(
         url,
-        pool_pre_ping=True,  # after a restart of the server, connections that are lost are made anew
+        pool_pre_ping=True,  # reconnects after a restart of the server
         pool_size=CONNECTIONS,
         max_overflow=0,
         connect_args=arguments,

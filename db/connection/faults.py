@@ -1,4 +1,4 @@
-"""Explains the errors of database drivers to users."""
+"""Explains errors of database drivers to users."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from testbed.errors import (
 )
 
 _KEEPS = "Nothing that was stored before is lost."
-_SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
+_SMALL = 256 * 1024  # SQLite needs some space beside the file; with less, a disk counts as full
 
-# Messages of SQLite about a damaged file. What a failing disk answers says nothing of the bytes on it.
+# SQLite's messages about a damaged file. Errors of a failing disk do not imply that its data are damaged.
 _DAMAGE = ("malformed", "unsupported file format", "Could not decode to UTF-8")
 _OTHER_TABLES = ("no such table", "no such column", "no such collation", "already exists", "duplicate column name")
-_NO_VALUE = ("isoformat", "datetime string")  # converters' messages about values that cannot be in an undamaged file
+_NO_VALUE = ("isoformat", "datetime string")  # converters' messages about values that an undamaged file cannot contain
 
 # SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
 _DAMAGED = ("XX001", "XX002")  # data_corrupted, index_corrupted
@@ -41,31 +41,31 @@ _REFUSED = ("28", "3D")  # the login, the database
 _NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
 _OTHER_TABLES_STATES = ("42P01", "42703", "42P07", "42701")  # undefined and duplicate tables and columns
 _CANCELED = ("57014",)
-_OUR_FAULT = ("22", "23", "42")  # prefixes: what only a wrong statement causes
+_OUR_FAULT = ("22", "23", "42")  # prefixes: errors that only a wrong statement causes
 
 
 @contextmanager
 def clear_errors(url: URL) -> Iterator[None]:
-    """Replaces driver errors that a user can fix by errors that say what to do.
+    """Replaces driver errors that a user can fix by errors with instructions.
 
     Raises:
         StoreFullError: The disk is full.
         ReadOnlyStoreError: The file or the database cannot be written.
-        StoreDamagedError: The database itself says that a part of it is corrupt.
-        StoreUnreachableError: The connection was lost, or there is none.
-        StoreError: It is locked, or is not a database; or nothing in it can be what was asked for, such as a number
-            that is too large.
+        StoreDamagedError: The database reports that a part of it is corrupt.
+        StoreUnreachableError: The connection was lost or could not be made.
+        StoreError: It is locked or not a database, or a requested value cannot exist in it, such as a number that is
+            too large.
     """
     try:
         yield
     except exc.StatementError as error:
-        if isinstance(error.orig, StoreError):  # an error of a value's conversion
+        if isinstance(error.orig, StoreError):  # raised by a value's conversion
             raise error.orig from None
         clear = explain(error.orig, url)
         if clear is None:
             raise
         raise clear from error
-    except (OverflowError, UnicodeEncodeError) as error:  # of a value that is given to the driver
+    except (OverflowError, UnicodeEncodeError) as error:  # from a value passed to the driver
         raise StoreError(_impossible(display_url(url), first_line(error))) from error
     except ValueError as error:
         if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
@@ -75,7 +75,7 @@ def clear_errors(url: URL) -> Iterator[None]:
         raise _damaged(display_url(url), first_line(error)) from error
     except exc.PendingRollbackError as error:  # a statement after the one that broke the connection
         raise StoreUnreachableError(f"the store {display_url(url)} cannot be reached: the connection broke") from error
-    except Exception as error:  # of the drivers themselves, where they are used without SQLAlchemy
+    except Exception as error:  # from drivers that are used without SQLAlchemy
         ours = isinstance(error, sqlite3.Error | OSError) or type(error).__module__.partition(".")[0] == "psycopg"
         clear = explain(error, url) if ours else None
         if clear is None:
@@ -84,13 +84,13 @@ def clear_errors(url: URL) -> Iterator[None]:
 
 
 def explain(error: BaseException | None, url: URL) -> StoreError | None:
-    """The error to show instead of a driver's; None for one that users cannot fix."""
+    """Returns the error to raise instead of a driver's; None for one that users cannot fix."""
     text, where = str(error), display_url(url)
     if isinstance(error, sqlite3.Error):
         return _explain_sqlite(text, where, Path(url.database or ""))
     state = getattr(error, "sqlstate", None) or ""
     if state in _DAMAGED:
-        return _damaged(where, first_line(text), "a Postgres server does not repair its files; restore a backup")
+        return _damaged(where, first_line(text), "Postgres cannot repair its files; restore a backup")
     if state in _FULL or getattr(error, "errno", None) == 28:
         return _full(where)
     if state in _READ_ONLY:
@@ -120,7 +120,7 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
 
 
 def _has_ended(error: BaseException | None, state: str) -> bool:
-    """Whether an error means that the connection to a server is lost: what was asked for says nothing of the data."""
+    """Returns whether an error means that the connection to a server was lost, which does not imply damaged data."""
     if isinstance(error, ConnectionError | TimeoutError) or state.startswith(_GONE):
         return True
     severity = getattr(getattr(error, "diag", None), "severity_nonlocalized", None)
@@ -148,8 +148,9 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
         return _other_tables(where, first_line(text))
     if "disk I/O error" in text:
         return StoreError(
-            f"the disk of the store {where} fails ({first_line(text)}). Copy the file to another disk; testbed store"
-            " salvage NEW copies what can be read"
+            f"the disk of the store {where} is failing ({first_line(text)}). Copy the file to another disk; testbed"
+            " store"
+            " salvage NEW copies the readable part"
         )
     if "unable to open database file" in text:
         if _free_bytes(path.parent) < _SMALL:
@@ -162,16 +163,18 @@ def _damaged(where: str, text: str, advice: str = "") -> StoreDamagedError:
     return StoreDamagedError(
         f"the store {where} is damaged ({text})",
         advice
-        or "testbed store check lists the damage, testbed store repair drops damaged values, and testbed store salvage"
-        " NEW copies what can be read of a file that lost pages",
+        or "testbed store check lists the damage, testbed store repair drops damaged values, and testbed store"
+        " salvage"
+        " NEW copies the readable part of a file that lost pages",
     )
 
 
 def _other_tables(where: str, text: str) -> StoreDamagedError:
-    """The error for tables that are not those of the schema version of the store."""
+    """The error for tables that do not match the schema version of the store."""
     return StoreDamagedError(
-        f"the tables of the store {where} are not those of the schema version that it names ({text})",
-        "nothing was changed. Restore a backup; of a SQLite file, testbed store salvage NEW copies what a new store can"
+        f"the tables of the store {where} do not match its schema version ({text})",
+        "nothing was changed. Restore a backup; for a SQLite file, testbed store salvage NEW copies what a new store"
+        " can"
         " hold",
     )
 

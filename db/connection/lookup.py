@@ -1,6 +1,6 @@
-"""Names and one cell's numbers without SQLAlchemy, whose import would take most of the time.
+"""Looks up names and one cell's numbers without SQLAlchemy, whose import would take most of the time.
 
-Handles only the usual cases. Otherwise the functions return None, and `Store` answers or explains.
+Handles only the usual cases. Otherwise the functions return None, and the caller uses `Store`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Row = dict[str, Any]
-Ask = Callable[[str, Sequence[Any]], list[Row]]  # a statement with ? for each value, and the values
+Ask = Callable[[str, Sequence[Any]], list[Row]]  # a statement with ? placeholders, and the values
 
-# URLs that libpq and SQLAlchemy read alike; `Store` takes the others.
+# URLs that libpq and SQLAlchemy read alike; `Store` handles the others.
 _USUAL = re.compile(
     r"""(?:postgres|postgresql|postgresql\+psycopg)://(?P<place>
         (?: [\w.~-]+ (?: :(?:[\w.~!$*-]|%[0-9A-F]{2})+ )? @ )?  # user and password
@@ -37,7 +37,7 @@ _USUAL = re.compile(
     )""",
     re.ASCII | re.VERBOSE,
 )
-_SECONDS = 3  # to connect; whoever takes longer has more time in `Store`
+_SECONDS = 3  # to connect; `Store` allows more time
 
 _EVALUATIONS = """
     SELECT e.id, m.name AS model, s.name AS eval_setting, e.fingerprint, e.forward_fingerprint, e.status, e.origin,
@@ -86,22 +86,22 @@ class StoredCell(NamedTuple):
 
 
 def complete_cells(url: str | None, model: str, eval_setting: str) -> list[StoredCell] | None:
-    """The complete visible evaluations of a model on a setting, oldest first.
+    """Returns the complete visible evaluations of a model on a setting, oldest first.
 
     Returns:
-        The result of `complete_cells_of`; None if that has to be called: there is no such evaluation, the store cannot
-        be read or is given in an unusual way, or a derived evaluation has unreadable samples.
+        The result of `complete_cells_of`; None if that has to be called instead: no such evaluation exists, the store
+        cannot be read or has an unusual URL, or a derived evaluation has unreadable samples.
     """
     return _asked(url, lambda ask: _read(ask, model, eval_setting))
 
 
 def names(url: str | None, kind: Kind) -> list[StoredDefinition] | None:
-    """The result of `Store.names.all`; None if that has to be called."""
+    """Returns the result of `Store.names.all`; None if that has to be called instead."""
     return _asked(url, lambda ask: [StoredDefinition(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
 
 
 def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[str]) -> bool:
-    """Whether each of the models has a complete evaluation on each of the settings, as far as a look can tell.
+    """Returns whether each of the models seems to have a complete evaluation on each of the settings.
 
     They may be outdated, or limited to some samples.
     """
@@ -110,27 +110,27 @@ def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[s
 
 
 def has_claims(url: str | None, eval_setting: str) -> bool:
-    """Whether anything may be published about a setting: False if the store says that nothing is."""
+    """Returns whether a setting may have published values; False if the store has none."""
     statement = "SELECT 1 AS found FROM claims WHERE eval_setting = ? LIMIT 1"
     return _asked(url, lambda ask: bool(ask(statement, (eval_setting,)))) is not False
 
 
 def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[StoredCell]:
-    """The complete visible evaluations of a model on a setting, oldest first, from any store."""
+    """Returns the complete visible evaluations of a model on a setting, oldest first, from any store."""
     return [
         StoredCell(
-            each,
-            store.results.metrics(each.id),
-            len(store.outputs.errors(each.id)),
-            store.records.certificates([each.id])[each.id],
+            evaluation,
+            store.results.metrics(evaluation.id),
+            len(store.outputs.errors(evaluation.id)),
+            store.records.certificates([evaluation.id])[evaluation.id],
         )
-        for each in store.evaluations.find([model], [eval_setting])
-        if each.status == "complete"
+        for evaluation in store.evaluations.find([model], [eval_setting])
+        if evaluation.status == "complete"
     ]
 
 
 def _asked(url: str | None, question: Callable[[Ask], Answer | None]) -> Answer | None:
-    """The answer of a readable store with the current schema version; None for others."""
+    """Queries a readable store with the current schema version; None for others."""
     try:
         text = given_url(url)
         path = sqlite_path(text)
@@ -144,7 +144,7 @@ def _asked(url: str | None, question: Callable[[Ask], Answer | None]) -> Answer 
         with opened as ask:
             versions = ask("SELECT version_num FROM alembic_version", ())
             return question(ask) if versions[:1] == [{"version_num": migrations.HEAD}] else None
-    except (StoreError, sqlite3.Error, OSError, ValueError):  # `Store` says what is wrong
+    except (StoreError, sqlite3.Error, OSError, ValueError):  # `Store` reports the error
         return None
 
 
@@ -158,10 +158,10 @@ def _sqlite(path: Path) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def _postgres(url: str) -> Iterator[Ask]:
-    """Everything that is asked is of one moment, as in SQLite.
+    """Queries Postgres in a single snapshot, as in SQLite.
 
     Raises:
-        StoreError: If the server or the driver cannot be used; not for users.
+        StoreError: If the server or the driver cannot be used; not shown to users.
     """
     try:
         import psycopg
@@ -187,7 +187,7 @@ def _read(ask: Ask, model: str, eval_setting: str) -> list[StoredCell] | None:
             return None
         rows = ask(_METRICS, (evaluation.id,))
         metrics = [Metric(**{**row, "zero_one": bool(row["zero_one"])}) for row in rows]
-        certificates = [_certificate(each) for each in ask(_CERTIFICATES, (evaluation.id,))]
+        certificates = [_certificate(record) for record in ask(_CERTIFICATES, (evaluation.id,))]
         cells.append(StoredCell(evaluation, metrics, unreadable, certificates))
     return cells or None
 
@@ -213,12 +213,12 @@ def _evaluation(values: Row) -> Evaluation:
 
 
 def _moment(stored: str | datetime | None) -> datetime | None:
-    """A moment in UTC; SQLite has it as text."""
+    """Converts a time to UTC; SQLite has it as text."""
     if stored is None:
         return None
     return (datetime.fromisoformat(stored) if isinstance(stored, str) else stored).replace(tzinfo=UTC)
 
 
 def _parsed(stored: Any) -> Any:
-    """A value stored as JSON: SQLite has its text, and psycopg has parsed it already."""
+    """Parses a value stored as JSON; SQLite returns text, psycopg an already parsed value."""
     return json.loads(stored) if isinstance(stored, str) else stored

@@ -1,4 +1,4 @@
-"""Where a process is, so that another one can tell whether it has ended."""
+"""Identification of processes, so that others can determine whether they have ended."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from testbed.identity.describe import digest
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """Of a process.
+    """Identifies a process.
 
     Attributes:
-        machine: Its name, for people.
-        place: Where its number means something: the same for two processes that see each other.
-        process: Its number.
-        process_start: When it started, so that a later process with the same number is not taken for it.
+        machine: The machine's display name.
+        place: The namespace of its id; equal for two processes that can see each other.
+        process: Its id.
+        process_start: Its start time, which distinguishes it from a later process with the same id.
     """
 
     machine: str
@@ -30,12 +30,12 @@ class ProcessInfo:
 
 
 def this_process() -> ProcessInfo:
-    """Of this process."""
+    """Identifies this process."""
     return ProcessInfo(platform.node(), _place(), os.getpid(), _start_of(os.getpid()) or "")
 
 
 def has_ended(process: ProcessInfo) -> bool:
-    """Whether a process has ended; False where this cannot be seen from here."""
+    """Returns whether a process has ended; False if this cannot be determined from here."""
     if process.place != _place():
         return False
     start = _start_of(process.process)
@@ -44,7 +44,7 @@ def has_ended(process: ProcessInfo) -> bool:
 
 @cache
 def _place() -> str:
-    """This boot of this machine, and its container, if any."""
+    """Identifies this boot of this machine, and the container, if any."""
     parts = [platform.node()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -53,10 +53,9 @@ def _place() -> str:
 
 
 def _start_of(process: int) -> str | None:
-    """When a process of this place started, in a form that only serves to be compared; None if there is none.
+    """The start time of a process of this place, for comparison only; None if it does not exist.
 
-    An empty text where that cannot be read: on a system without /proc, or of another user's process where these are
-    hidden.
+    An empty text if that cannot be read: on a system without /proc, or for a hidden process of another user.
     """
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
@@ -71,6 +70,6 @@ def _is_there(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is another user's
+    except OSError:  # it belongs to another user
         return True
     return True

@@ -1,7 +1,7 @@
-"""Operations that outlast a server that restarts: each is done again until the database answers.
+"""Operations that survive a restart of the server: each is retried until the database answers.
 
-Every operation of a store is a transaction, or several that may each be done twice. One that was cut off has changed
-nothing, or is found done when it is done again.
+Every operation of a store is one transaction, or several that may be repeated. An interrupted operation has
+changed nothing, or is found complete when it is repeated.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_inside = threading.local()  # an operation may consist of others, and only the outermost one is repeated
+_inside = threading.local()  # operations nest; only the outermost one is repeated
 
 
 def patiently(operation: Callable[[], T]) -> T:
-    """Does something with a store, again and again while the server does not answer.
+    """Runs an operation on a store, and retries it while the server does not answer.
 
     Raises:
         StoreUnreachableError: If it has not answered for five minutes.
-        StoreConflictError: If other programs have been in the way for as long.
+        StoreConflictError: If other programs have blocked it for as long.
     """
     if getattr(_inside, "active", False):
         return operation()
@@ -50,7 +50,7 @@ def _repeat(operation: Callable[[], T]) -> T:
             if not deadline:
                 deadline = time.monotonic() + PATIENCE_SECONDS
                 if isinstance(error, StoreUnreachableError):
-                    log.warning("%s; trying again for %d minutes", error, PATIENCE_SECONDS // 60)
+                    log.warning("%s; retrying for %d minutes", error, PATIENCE_SECONDS // 60)
             if time.monotonic() + pause > deadline:
                 raise
         time.sleep(pause)
@@ -58,13 +58,13 @@ def _repeat(operation: Callable[[], T]) -> T:
 
 
 def retried(operation: Callable[P, T]) -> Callable[P, T]:
-    """Makes an operation patient. It must return what it found, and not a generator: what was given out is given."""
+    """Makes an operation retry. It must not be a generator, since yielded values cannot be taken back."""
 
     @functools.wraps(operation)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
-        # What can be read once only must be there for the second time.
-        kept: Any = [list(each) if isinstance(each, Iterator) else each for each in arguments]
-        also: Any = {name: list(each) if isinstance(each, Iterator) else each for name, each in named.items()}
+        # Iterators are copied, so that they can be read again.
+        kept: Any = [list(argument) if isinstance(argument, Iterator) else argument for argument in arguments]
+        also: Any = {name: list(value) if isinstance(value, Iterator) else value for name, value in named.items()}
         return patiently(lambda: operation(*kept, **also))
 
     return call

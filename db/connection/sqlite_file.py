@@ -19,12 +19,12 @@ from testbed.paths import ENV_DB, expanded
 
 DEFAULT_URL = "sqlite:///testbed.db"
 BUSY_SECONDS = 120.0
-PAGE_BYTES = 16384  # outputs are large: with SQLite's usual 4096, writing them takes half as long again
-CACHE_BYTES = 2**24  # of pages that are being written: with SQLite's 2 MB they go to the log before their turn
-LOG_BYTES = 2**22  # of the log, after which its pages go to their place: as much as with SQLite's usual pages
-MAPPED_BYTES = 2**40  # of a file that is read, as far as SQLite can map it: else it copies everything twice
+PAGE_BYTES = 16384  # outputs are large; with SQLite's default of 4096, writing takes 1.5 times as long
+CACHE_BYTES = 2**24  # for pages being written; with SQLite's 2 MB they are written to the log too early
+LOG_BYTES = 2**22  # log size that triggers a checkpoint; as with SQLite's default pages
+MAPPED_BYTES = 2**40  # for reading, limited by SQLite; otherwise it copies everything twice
 
-# File systems shared by several machines, on which SQLite's WAL corrupts: its lock table is memory of one machine.
+# File systems shared by several machines, where SQLite's WAL corrupts data: its lock table is local memory.
 NETWORK_FILE_SYSTEMS = frozenset(
     """
     9p afs afpfs beegfs ceph cifs coda davfs fuse.ceph fuse.cephfs fuse.davfs2 fuse.gcsfuse fuse.glusterfs fuse.s3fs
@@ -55,7 +55,7 @@ def sqlite_path(text: str) -> Path | None:
 
 
 def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
-    """A function that opens a SQLite file.
+    """Returns a function that opens a SQLite file.
 
     Args:
         path: The file.
@@ -69,10 +69,10 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
         raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
     if mode != "create" and not path.exists():
         raise StoreError(
-            f"there is no results store at {path}; testbed run makes one, and --db-url or {ENV_DB} names another"
+            f"no results store at {path}; testbed run creates one, and --db-url or {ENV_DB} selects another"
         )
     file_system = network_file_system(path)
-    # Nobody can write it here, and there is no write-ahead log: it is read without one.
+    # It cannot be written here and has no write-ahead log: read it without one.
     frozen = mode == "read" and not _is_in_use(path) and (not os.access(path.parent, os.W_OK) or bool(file_system))
     if file_system and not frozen:
         raise StoreError(
@@ -84,7 +84,7 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
     def open_file() -> sqlite3.Connection:
         if mode != "read":
             connection = _open(path, "rwc" if mode == "create" else "rw")
-            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is new
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # only for a new file
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA cache_size=-{CACHE_BYTES // 1024}")
             own = connection.execute("PRAGMA page_size").fetchone()[0]
@@ -101,16 +101,16 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
     )
-    connection.isolation_level = None  # transactions begin by our own BEGIN
+    connection.isolation_level = None  # we issue BEGIN ourselves
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that only reads.
+    """Opens a read-only connection.
 
-    SQLite reads a store with a write-ahead log through additional files, which it creates if nobody has the store open.
-    On a full disk it cannot create them. Then nobody can write either, and the file alone can be read.
+    SQLite reads a store with a write-ahead log through additional files, which it creates if the store is not open\n
+    elsewhere. On a full disk it cannot create them. Then nothing can be written either, and the file alone suffices.
     """
     in_use = _is_in_use(path)
     connection = _open(path, "ro")
@@ -127,7 +127,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _is_in_use(path: Path) -> bool:
-    """Whether a SQLite file has a log or a log index; programs that have the file open create these."""
+    """Returns whether a SQLite file has a log or a log index; programs that have the file open create them."""
     beside = (path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))
     return any(each.exists() and each.stat().st_size > 0 for each in beside)
 
@@ -166,7 +166,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def _unescape(point: str) -> str:
-    """/proc/mounts writes a blank as the four characters \\040, and so for tab, newline and backslash."""
+    """Decodes /proc/mounts, which escapes a blank as the characters \\040, and likewise tab, newline and backslash."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         point = point.replace(code, character)
     return point

@@ -14,7 +14,7 @@ from testbed.redaction import redacted_word
 _SCHEMES = ("sqlite", "postgres", "postgresql", "postgresql+psycopg")
 # libpq's keywords: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
 _LIBPQ = re.compile(r"^\s*(host|hostaddr|port|dbname|user|service|sslmode)\s*=|\bpass(word|file)\s*=", re.IGNORECASE)
-# A scheme with fewer slashes than it takes, or USER:PASSWORD@HOST without a scheme.
+# A scheme with too few slashes, or USER:PASSWORD@HOST without a scheme.
 _HALF_A_URL = re.compile(
     r"\s*((sqlite|postgres(ql)?)(\+\w+)?(:|//)|([a-z][\w+]*)?:?/{0,2}[\w.%-]*:[^\s@]*@([^\s@]*@)*[\w.\[\]:-]+(/|$))",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ _HALF_A_URL = re.compile(
 
 
 def resolve_url(given: str | None = None) -> URL:
-    """The database: the given URL or path, else ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
+    """Resolves the database: the given URL or path, else ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
 
     A plain path, or what follows ``sqlite:///``, is the literal path of a SQLite file: no ``%20``, no ``?``.
     ``postgres://`` and ``postgresql://`` mean Postgres through psycopg 3.
@@ -49,10 +49,10 @@ def resolve_url(given: str | None = None) -> URL:
 
 
 def _refuse_mistaken(text: str) -> None:
-    """Refuses what would be taken for the path of a file, but is not meant as one, and may hold a password.
+    """Rejects text that would be read as a file path but looks like a URL, and may contain a password.
 
     Raises:
-        StoreError: Without the text.
+        StoreError: If it does; the message omits the text.
     """
     if "://" in text:
         return
@@ -66,14 +66,14 @@ def _refuse_mistaken(text: str) -> None:
 
 
 def _no_url(text: str) -> str:
-    """Says what was expected; of what was given, which may hold a password, only how it begins."""
+    """Builds the message about an invalid URL; shows only its beginning, since it may contain a password."""
     scheme = re.match(r"[A-Za-z0-9+.-]*(?=:)", text)
-    shown = f"{scheme[0]}:…" if scheme and scheme[0] in _SCHEMES else "what was given"
+    shown = f"{scheme[0]}:…" if scheme and scheme[0] in _SCHEMES else "the given text"
     return f"{shown} is not a database URL; write a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
 
 def full_url(url: URL) -> str:
-    """The URL as `resolve_url` understands it, with the password: for another process; never display it."""
+    """The URL for `resolve_url`, including the password: for another process; never display it."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"
     return url.render_as_string(hide_password=False)

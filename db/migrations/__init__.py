@@ -1,4 +1,4 @@
-"""Alembic's folder. A migration imports nothing of the live code, so that it does tomorrow what it does today."""
+"""Alembic's folder. Migrations import nothing from the live code, so that their effect never changes."""
 
 # Oldest first; a test compares them with the files in versions.
 REVISIONS = ("1", "2", "3", "4")

@@ -1,4 +1,4 @@
-"""How Alembic runs the migrations: on the connection, and in the transaction, that it is given."""
+"""Runs Alembic's migrations on the given connection, in its transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Prepared arrays in the store, found by what they were made from: zero-shot heads, fitted probes."""
+"""Prepared arrays in the store, keyed by the digest of their inputs: zero-shot heads, fitted probes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, insert_new, insert_or_replace
+from testbed.db.base import StorePart, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ArtifactRow, now
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Artifacts(Part):
-    """Arrays that several evaluations use."""
+class Artifacts(StorePart):
+    """Arrays shared by several evaluations."""
 
     @retried
     def has(self, fingerprint: str) -> bool:
-        """Whether a prepared array is stored."""
+        """Returns whether a prepared array is stored."""
         with self.reading() as session:
             found = sa.select(ArtifactRow.fingerprint).where(ArtifactRow.fingerprint == fingerprint)
             return session.scalar(found) is not None
 
     @retried
     def get(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
-        """A prepared array, found by what it was made from; None when nobody made it yet."""
+        """Returns a prepared array by the digest of its inputs; None if it is not stored."""
         with self.reading() as session:
             row = session.get(ArtifactRow, fingerprint)
             if row is None:
@@ -37,7 +37,7 @@ class Artifacts(Part):
 
     @retried
     def put(self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False) -> None:
-        """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
+        """Stores a prepared array; an existing one is kept unless ``replace`` is set."""
         payload = encoding.encode(values)
         with self.writing() as session:
             row = {

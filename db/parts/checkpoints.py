@@ -1,4 +1,4 @@
-"""Which step of a training run a model is, in the environment of its evaluations, and who has told of it."""
+"""Training checkpoints, recorded in the environment of evaluations, and notifications about them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow
 from testbed.entities import CHECKPOINT, Evaluation, TrainingCheckpoint
 
-_RUN = EvaluationRow.environment[(CHECKPOINT, "run")].as_string()  # NULL of models that are no checkpoints
+_RUN = EvaluationRow.environment[(CHECKPOINT, "run")].as_string()  # NULL for models that are not checkpoints
 
 
-class Checkpoints(Part):
+class Checkpoints(StorePart):
     """The evaluations of checkpoints."""
 
     @retried
     def note(self, evaluation_ids: Sequence[int], checkpoint: TrainingCheckpoint) -> None:
-        """Notes which step of a training run the model of evaluations is."""
+        """Records which step of a training run the model of some evaluations is."""
         with self.writing() as session:
             for row in session.scalars(_locked(evaluation_ids)):
                 _put(row, vars(checkpoint))
 
     @retried
     def claim(self, evaluation_id: int, what: str) -> bool:
-        """Whether nobody has told something of a checkpoint's evaluation yet; from now on somebody has.
+        """Claims a notification about a checkpoint's evaluation; returns whether it was unclaimed.
 
         Args:
-            evaluation_id: One with a checkpoint.
-            what: What is told, and to whom.
+            evaluation_id: An evaluation of a checkpoint.
+            what: The kind and the receiver of the notification.
         """
         with self.writing() as session:
             row = session.scalars(_locked([evaluation_id])).one()
@@ -43,28 +43,28 @@ class Checkpoints(Part):
 
     @retried
     def unclaim(self, evaluation_id: int, what: str) -> None:
-        """Takes back a claim: it could not be told."""
+        """Withdraws a claim whose notification failed."""
         with self.writing() as session:
             row = session.scalars(_locked([evaluation_id])).one()
-            _put(row, {"told": [each for each in _told(row) if each != what]})
+            _put(row, {"told": [name for name in _told(row) if name != what]})
 
     @retried
     def training_runs(self) -> list[str]:
-        """The training runs whose checkpoints are noted, by name."""
+        """The training runs with recorded checkpoints, by name."""
         statement = sa.select(_RUN).where(EvaluationRow.hidden_at.is_(None), _RUN.is_not(None)).distinct()
         with self.reading() as session:
             return sorted(session.scalars(statement))
 
     @retried
     def of_runs(self, runs: Iterable[str]) -> list[Evaluation]:
-        """The evaluations that are noted as those of checkpoints of these training runs, oldest first."""
+        """The evaluations of checkpoints of these training runs, oldest first."""
         statement = with_names().where(EvaluationRow.hidden_at.is_(None), _RUN.in_(list(runs)))
         with self.reading() as session:
             return [entity(*row) for row in session.execute(statement.order_by(EvaluationRow.id))]
 
 
 def _locked(evaluation_ids: Sequence[int]) -> Any:
-    """The rows, which nobody else changes until the transaction ends."""
+    """Selects the rows, locked until the transaction ends."""
     return sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids)).with_for_update()
 
 

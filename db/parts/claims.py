@@ -1,4 +1,4 @@
-"""Claims: values that others published."""
+"""Claims: published values."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.names import ids_of
 from testbed.db.tables import ClaimRow, ClaimSourceRow
 from testbed.entities import OVERALL, Claim, ClaimSource
 
 _OWN = {"row": "file_row", "column": "file_column"}  # fields of a claim with other names in the table
-_FIELDS = [each.name for each in fields(Claim) if each.name != "source"]
+_FIELDS = [field.name for field in fields(Claim) if field.name != "source"]
 _COLUMNS = [getattr(ClaimRow, _OWN.get(name, name)) for name in _FIELDS]
-_SOURCE_FIELDS = [each.name for each in fields(ClaimSource)]
+_SOURCE_FIELDS = [field.name for field in fields(ClaimSource)]
 _IDENTITY = ("name", "repository", "revision", "path", "sha256", "form")
 _NAMES = sa.select(ClaimSourceRow.name).order_by(ClaimSourceRow.place, ClaimSourceRow.name)
 
 
-class Claims(Part):
-    """What others published, by the file that it is from."""
+class Claims(StorePart):
+    """Published values, by source file."""
 
     @retried
     def add(self, source: ClaimSource, claims: Sequence[Claim]) -> int:
-        """Stores the claims of a file. A file that is stored changes nothing, unless more is read of it than then.
+        """Stores the claims of a file. A stored file is skipped unless more claims are read from it now.
 
         Returns:
-            How many claims were stored; 0 for a file that is stored as it is.
+            The number of stored claims; 0 for an unchanged file.
         """
         fingerprint = _digest([getattr(source, name) for name in _IDENTITY])
         rows = [{_OWN.get(name, name): getattr(claim, name) for name in _FIELDS} for claim in claims]
@@ -45,7 +45,7 @@ class Claims(Part):
             _alone(session)
             held = session.scalar(sa.select(ClaimSourceRow).where(ClaimSourceRow.fingerprint == fingerprint))
             if held is not None and held.digest == digest:
-                held.date = source.date or held.date  # which may have become known
+                held.date = source.date or held.date  # may have become known since
                 return 0
             touched = {claim.model for claim in mapped}
             if held is not None:
@@ -66,12 +66,12 @@ class Claims(Part):
 
     @retried
     def sources(self) -> list[ClaimSource]:
-        """The files, by name and path."""
+        """The source files, by name and path."""
         return [source for _, source in self._sources()]
 
     @retried
     def prefer(self, names: Sequence[str]) -> None:
-        """Puts sources before all others, in this order: of claims about one number, the first one's is a result."""
+        """Puts sources before all others, in this order; the first source's claim about a number becomes a result."""
         with self.writing() as session:
             _alone(session)
             for place, name in enumerate(dict.fromkeys([*names, *session.scalars(_NAMES)])):
@@ -80,13 +80,13 @@ class Claims(Part):
 
     @retried
     def order(self) -> list[str]:
-        """The names of the sources, those first whose claims are preferred."""
+        """The names of the sources, in order of preference."""
         with self.reading() as session:
             return list(dict.fromkeys(session.scalars(_NAMES)))
 
     @retried
     def sources_of_results(self) -> dict[tuple[str, str, str], str]:
-        """Model, setting and metric of all samples → the name of the source whose value the results have, if any."""
+        """Model, setting and metric of all samples → the name of the source of the result, if any."""
         columns = (ClaimRow.model, ClaimRow.eval_setting, ClaimRow.metric, ClaimSourceRow.name)
         chosen = sa.select(*columns).join(ClaimSourceRow, ClaimSourceRow.id == ClaimRow.source_id)
         with self.reading() as session:
@@ -95,7 +95,7 @@ class Claims(Part):
 
     @retried
     def models(self, eval_settings: Iterable[str]) -> set[str]:
-        """The names of the models that there are claims about on these settings."""
+        """The names of the models with claims on these settings."""
         with self.reading() as session:
             return {
                 name
@@ -111,9 +111,9 @@ class Claims(Part):
         metrics: Iterable[str] | None = None,
         sources: Iterable[str] | None = None,
     ) -> list[Claim]:
-        """The claims about the given models, settings and metrics from the given sources; None means all.
+        """Finds the claims about the given models, settings and metrics from the given sources; None means all.
 
-        They come by source, path and place in the file, so that the order in which files were added does not matter.
+        They are sorted by source, path and position in the file, independent of the order in which files were added.
         """
         named = None if sources is None else set(sources)
         of = {key: source for key, source in self._sources() if named is None or source.name in named}
@@ -145,15 +145,16 @@ def _digest(content: Any) -> str:
 
 
 def _alone(session: Session) -> None:
-    """Has others wait who change claims: which one is preferred depends on all. SQLite has one writer anyway."""
+    """Blocks other writers of claims, since the preferred claim depends on all. SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(sa.text("LOCK TABLE claim_sources IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def _prefer(session: Session, models: Iterable[str] | None) -> None:
-    """Marks, of the mapped claims about each number of these models (None means all), the one of the first source."""
+    """Marks the first source's claim about each number of these models (None means all), among mapped claims."""
     named = ("place", "name", "repository", "revision", "path")
-    order = [*(getattr(ClaimSourceRow, name) for name in named), ClaimSourceRow.id.desc()]  # the latest of a file
+    # The latest version of a file.
+    order = [*(getattr(ClaimSourceRow, name) for name in named), ClaimSourceRow.id.desc()]
     place = {key: number for number, key in enumerate(session.scalars(sa.select(ClaimSourceRow.id).order_by(*order)))}
     keys = (ClaimRow.source_id, ClaimRow.position)
     chosen = sa.select(

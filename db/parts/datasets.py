@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.rows import sample_row
 from testbed.db.tables import DatasetRow, SampleRow, now
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 
-KEPT_DATASETS = 4  # whose samples are kept in memory: cells that are scored one after the other are often of the same
+KEPT_DATASETS = 4  # data sets with samples kept in memory: consecutively scored cells often share one
 
 
 class DatasetHead(NamedTuple):
@@ -26,7 +26,7 @@ class DatasetHead(NamedTuple):
     class_names: list[str] | None
 
 
-class Datasets(Part):
+class Datasets(StorePart):
     """The data sets in the store."""
 
     @retried
@@ -44,7 +44,7 @@ class Datasets(Part):
 
     @retried
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
-        """Stores the samples of data sets again whose list `repair` dropped; returns whether there were any.
+        """Stores the samples of data sets whose list `repair` dropped; returns whether there were any.
 
         Args:
             datasets: Fingerprint → a data set.
@@ -52,7 +52,7 @@ class Datasets(Part):
         lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
         with self.reading() as session:
             rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))
-            found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
+            found = {row.id: datasets[row.fingerprint] for row in rows if row.fingerprint in datasets}
         if not found:
             return False
         self.database.kept_samples.clear()

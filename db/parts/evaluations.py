@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.leases import is_shared
 from testbed.db.parts.names import ensure_row, ids_of, set_types
@@ -32,11 +32,11 @@ from testbed.db.tables import (
 from testbed.entities import REMARKS, CellRecord, Evaluation, Metric, Score, Status
 from testbed.errors import StoreError
 
-# The fingerprint of a cell that failed before it could be identified, such as one with missing data.
+# The fingerprint of a cell that failed before it could be identified, for example because of missing data.
 UNIDENTIFIED = "unidentified"
 
 
-class Evaluations(Part):
+class Evaluations(StorePart):
     """The evaluations in the store, and their scores and metrics."""
 
     @retried
@@ -49,12 +49,12 @@ class Evaluations(Part):
 
         Args:
             record: The cell.
-            dataset_id: From `ensure_dataset`.
-            model: Columns of the model's row, such as its ``model_type``.
+            dataset_id: The id of its data set.
+            model: Columns of the model's row, such as ``model_type``.
             eval_setting: Columns of the setting's row.
 
         Returns:
-            The evaluation; its status is ``running``, or ``complete`` if it is complete already.
+            The evaluation; its status is ``running``, or ``complete`` if it already is.
         """
         gone: list[File] = []
         known = columns(record)
@@ -94,7 +94,7 @@ class Evaluations(Part):
 
     @retried
     def remark(self, evaluation_id: int, text: str) -> bool:
-        """Adds a line about its outputs to the environment of an evaluation; returns False if it is there already."""
+        """Adds a line about its outputs to the environment of an evaluation; returns False if it is already there."""
         with self.writing() as session:
             row = evaluation_row(session, evaluation_id)
             environment = dict(row.environment or {})
@@ -106,7 +106,7 @@ class Evaluations(Part):
 
     @retried
     def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:
-        """Adds where the time of a run went to the environment of evaluations, as one of a list ``times``."""
+        """Appends the times of a run to the list ``times`` in the environment of evaluations."""
         with self.writing() as session:
             for row in session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids))):
                 environment = dict(row.environment or {})
@@ -170,7 +170,7 @@ class Evaluations(Part):
             ]
             insert_new(session, EvaluationRow, rows)
             ids = _imported(session)
-            metrics = [metric_row(ids[fingerprint], each) for _, _, fingerprint, of in fresh for each in of]
+            metrics = [metric_row(ids[fingerprint], metric) for _, _, fingerprint, of in fresh for metric in of]
             insert_new(session, MetricRow, metrics)
         return len(fresh)
 
@@ -186,7 +186,7 @@ class Evaluations(Part):
 
     @retried
     def complete(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
-        """Stores scores and metrics and marks the evaluation complete, all in one transaction.
+        """Stores scores and metrics and marks the evaluation complete, in one transaction.
 
         Raises:
             StoreError: If two metrics or two scores have the same name.
@@ -211,7 +211,7 @@ class Evaluations(Part):
 
     @retried
     def add(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
-        """Adds scores and metrics to those of a complete evaluation, which stay as they are."""
+        """Adds scores and metrics to a complete evaluation, whose own stay unchanged."""
         if not scores and not metrics:
             return
         with self.writing() as session:
@@ -221,9 +221,9 @@ class Evaluations(Part):
 
     @retried
     def confirm(self, evaluation_ids: Iterable[int]) -> None:
-        """Notes that complete evaluations are those of today's definitions, so that they are reported.
+        """Records that complete evaluations match the current definitions, so that they are reported.
 
-        Nothing is written for those that are reported anyway.
+        Skips those that are reported already.
         """
         other = aliased(EvaluationRow)
         later = sa.exists().where(
@@ -237,9 +237,9 @@ class Evaluations(Part):
         wanted = sorted(evaluation_ids)
         with self.reading() as session:
             found = [
-                each
+                row
                 for part in in_parts(wanted)
-                for each in session.scalars(sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(part), later))
+                for row in session.scalars(sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(part), later))
             ]
         if found:
             with self.writing() as session:
@@ -255,7 +255,7 @@ class Evaluations(Part):
         hidden: bool = False,
         statuses: Iterable[Status] | None = None,
     ) -> list[Evaluation]:
-        """The evaluations of the given models on the given settings (None means all), oldest first."""
+        """Finds the evaluations of the given models on the given settings (None means all), oldest first."""
         statement = with_names().where((EvaluationRow.hidden_at.is_not(None)) == hidden).order_by(EvaluationRow.id)
         if statuses is not None:
             statement = statement.where(EvaluationRow.status.in_(list(statuses)))
@@ -268,10 +268,10 @@ class Evaluations(Part):
 
     @retried
     def get(self, evaluation_id: int) -> Evaluation:
-        """The evaluation with this id.
+        """Returns the evaluation with this id.
 
         Raises:
-            StoreError: If there is none.
+            StoreError: If it does not exist.
         """
         with self.reading() as session:
             row = session.execute(with_names().where(EvaluationRow.id == evaluation_id)).first()
@@ -287,12 +287,12 @@ class Evaluations(Part):
             statement = sa.select(DefinitionRow.digest, DefinitionRow.content)
             wanted = [value for value in parts.values() if isinstance(value, str)]
             rows = session.execute(statement.where(DefinitionRow.digest.in_(wanted)))
-            found: dict[str, Any] = {each.digest: each.content for each in rows}
+            found: dict[str, Any] = {row.digest: row.content for row in rows}
         return {kind: found.get(value, value) if isinstance(value, str) else value for kind, value in parts.items()}
 
     @retried
     def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
-        """The visible evaluations that ran a model, with one of these forward fingerprints and all outputs.
+        """Finds the visible evaluations that ran a model, with one of these forward fingerprints and all outputs.
 
         Complete ones come first; the others failed after all outputs were stored, for example while scoring.
         """
@@ -306,9 +306,13 @@ class Evaluations(Part):
                     EvaluationRow.hidden_at.is_(None),
                 )
                 found += [entity(*row) for row in session.execute(statement)]
-        failed = [each.id for each in found if each.status != "complete"]
+        failed = [evaluation.id for evaluation in found if evaluation.status != "complete"]
         ranges = stored_ranges(self.database, failed) if failed else {}
-        whole = [each for each in found if each.status == "complete" or ranges[each.id] == [(0, each.size)]]
+        whole = [
+            evaluation
+            for evaluation in found
+            if evaluation.status == "complete" or ranges[evaluation.id] == [(0, evaluation.size)]
+        ]
         return sorted(whole, key=lambda each: (each.status != "complete", each.id))
 
     # Helpers ------------------------------------------------------------------------------------------------------
@@ -353,7 +357,7 @@ class Evaluations(Part):
 
     @retried
     def models_of(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """What the model of each evaluation is, as its identity describes it: its parameters and its weights."""
+        """Describes the model of each evaluation according to its identity: its parameters and weights."""
         with self.reading() as session:
             digests = {
                 key: str((identity or {}).get("model"))
@@ -367,7 +371,7 @@ class Evaluations(Part):
 
     @retried
     def definitions(self, digests: Iterable[str]) -> dict[str, Any]:
-        """What parts of identities are, by their digests."""
+        """The contents of parts of identities, by digest."""
         found: dict[str, Any] = {}
         with self.reading() as session:
             for part in in_parts(set(digests)):
@@ -377,7 +381,7 @@ class Evaluations(Part):
 
 
 def _root(session: Session, source: int | None) -> int | None:
-    """The evaluation that has a source's outputs: the source may have become a derived one since it was planned."""
+    """Finds the evaluation that has a source's outputs: the source may have become a derived one since planning."""
     if source is None:
         return None
     row = session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id == source).with_for_update()).one_or_none()
@@ -395,4 +399,4 @@ def _imported(session: Session) -> dict[str, int]:
     statement = sa.select(EvaluationRow.fingerprint, EvaluationRow.id).where(
         EvaluationRow.origin == "imported", EvaluationRow.hidden_at.is_(None)
     )
-    return {each.fingerprint: each.id for each in session.execute(statement)}
+    return {row.fingerprint: row.id for row in session.execute(statement)}

@@ -1,4 +1,4 @@
-"""Values that are found by content, each stored once for each node: embeddings of texts, answers to messages."""
+"""Values keyed by content, each stored once per node: embeddings of texts, answers to messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ItemValueRow
@@ -17,19 +17,19 @@ from testbed.identity.describe import digest_bytes
 if TYPE_CHECKING:
     import numpy as np
 
-AGAIN = "testbed run with the same model and setting and --override computes it again"
+AGAIN = "testbed run with the same model and setting and --override recomputes it"
 
 
-class ItemValues(Part):
-    """What models made of texts, or of messages written as JSON.
+class ItemValues(StorePart):
+    """The outputs of models for texts, or for messages written as JSON.
 
-    A node is named by the digest of everything that decides its values besides the text: the model, its weights and its
-    precision, and the language where that makes a difference.
+    A node is named by the digest of everything that determines its values besides the text: the model, its weights
+    and precision, and the language where it matters.
     """
 
     @retried
     def lacking(self, node: str, texts: Iterable[str]) -> list[str]:
-        """The texts that have no stored value, each once, in their order."""
+        """The texts without a stored value, deduplicated, in order."""
         digests = {text_key(text): text for text in texts}
         known: set[str] = set()
         with self.reading() as session:
@@ -40,13 +40,13 @@ class ItemValues(Part):
 
     @retried
     def put(self, node: str, texts: Sequence[str], values: Any, replace: bool = False) -> None:
-        """Stores a value for each text; a value that is stored already stays.
+        """Stores a value for each text; existing values are kept.
 
         Args:
             node: As in `lacking`.
-            texts: Different ones.
+            texts: Distinct texts.
             values: Array or CPU tensor [len(texts), D], or a list of JSON values.
-            replace: Whether these values take the place of stored ones.
+            replace: Whether to replace existing values.
         """
         rows = []
         for text, value in zip(texts, values, strict=True):
@@ -61,14 +61,14 @@ class ItemValues(Part):
                     "payload": bytes(payload.data),
                 }
             )
-        # In one order, as every writer has it: else two runs could wait for each other.
+        # All writers use the same order: otherwise two runs could wait for each other.
         rows.sort(key=lambda row: str(row["digest"]))
         with self.writing() as session:
             (insert_or_replace if replace else insert_new)(session, ItemValueRow, rows)
 
     @retried
     def read(self, node: str, texts: Sequence[str]) -> np.ndarray[Any, Any]:
-        """The values of some texts, in their order: array [len(texts), D].
+        """Reads the values of texts, in their order: array [len(texts), D].
 
         Raises:
             LackingEmbeddingsError: If one is missing, or they differ in width.
@@ -92,21 +92,22 @@ class ItemValues(Part):
                         values = np.empty((len(texts), width, *rest), dtype=encoding.result_dtype(dtype))
                     if width != values.shape[1]:
                         raise LackingEmbeddingsError(
-                            f"the stored embeddings of some texts have {values.shape[1]} numbers, those of others"
-                            f" {width}; one model makes them, so they must have equally many: {AGAIN}"
+                            f"the stored embeddings of some texts have {values.shape[1]} numbers, those of"
+                            " others"
+                            f" {width}, although one model computed them: {AGAIN}"
                         )
                     values[places[digest]] = encoding.decode(payload, dtype, width, rest)
                     found += 1
         if found != len(places):
             raise LackingEmbeddingsError(
                 f"{len(places) - found} of {len(places)} texts have no stored embedding; testbed run with the same"
-                " model and setting computes them, with --override where the cell is stored"
+                " model and setting computes them, with --override if the cell is stored"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
 
     @retried
     def read_answers(self, node: str, texts: Sequence[str]) -> list[Any]:
-        """The JSON values of some texts, in their order; None for a text without one.
+        """Reads the JSON values of texts, in their order; None for a text without one.
 
         Raises:
             CorruptOutputError: If one differs from its checksum.
@@ -125,5 +126,5 @@ class ItemValues(Part):
 
 
 def text_key(text: str) -> str:
-    """The digest by which the values of a text are found."""
+    """The digest that identifies the values of a text."""
     return digest_bytes(text.encode("utf-8", "surrogatepass"))

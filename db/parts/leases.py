@@ -1,7 +1,7 @@
-"""Runs at work on a store, and what each of them has leased: ranges of samples, and items, that no other run computes.
+"""Active runs on a store and their leases: ranges of samples, and items, that no other run computes.
 
-A run tells every few seconds that it is still there, and the database's clock says how long ago that was, so that
-machines need not agree about the time. The leases of a run that has ended, in whatever way, count no longer.
+A run sends a heartbeat every few seconds, timed by the database's clock, so that the machines' clocks need not
+agree. The leases of a run that has ended in any way expire.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.process_info import ProcessInfo, has_ended, this_process
 from testbed.db.connection.retry import retried
 from testbed.db.parts.items import text_key
 from testbed.db.ranges import Ranges, lacking, merged, ranges_of
 from testbed.db.tables import EvaluationRow, ItemLeaseRow, ItemValueRow, LeaseRow, RunRow
 
-# Without a sign of life for so long, a run counts as dead. It gives one every BEAT_SECONDS.
+# A run without a heartbeat for this long counts as dead. It sends one every BEAT_SECONDS.
 EXPIRES = timedelta(seconds=60)
 BEAT_SECONDS = 10.0
 
@@ -33,10 +33,10 @@ class RunInfo:
 
     Attributes:
         outcome: How it ended: ``"complete"``, ``"incomplete"``, ``"interrupted"``, ``"failed"`` or ``"lost"`` (without
-            a word); None while it is under way.
-        silent: How long ago its last heartbeat was.
-        age: How long ago it began.
-        cells: Status → the number of evaluations that it was the last to begin.
+            a report); None while it is running.
+        silent: Time since its last heartbeat.
+        age: Time since it began.
+        cells: Status → the number of evaluations that this run was the last to begin.
     """
 
     id: int
@@ -52,13 +52,13 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
-class Leased:
-    """What a run may compute of a shard.
+class LeaseGrant:
+    """The part of a shard that a run may compute.
 
     Attributes:
-        free: Evaluation id → the ranges (start, stop) that are its own now.
-        held: Evaluation id → the ranges that other runs compute. What is in neither is stored.
-        runs: These runs.
+        free: Evaluation id → the ranges (start, stop) that it has leased.
+        held: Evaluation id → the ranges that other runs compute. All others are stored.
+        runs: The ids of these runs.
     """
 
     free: Mapping[int, Ranges]
@@ -66,20 +66,20 @@ class Leased:
     runs: Set[int]
 
 
-class Leases(Part):
-    """Runs, and what they have leased."""
+class Leases(StorePart):
+    """Runs and their leases."""
 
     @property
     def run_id(self) -> int | None:
-        """The run that this connection belongs to; None for one that computes nothing."""
+        """The run that this connection belongs to; None for a connection that only reads or edits."""
         return self.database.run_id
 
     @retried
     def begin_run(self, command: str) -> int:
-        """Notes that a run of this process begins; what is leased from now on is its own.
+        """Records that a run of this process begins; later leases belong to it.
 
         Args:
-            command: For people.
+            command: The command, for display.
         """
         place = this_process()
         with self.writing() as session:
@@ -100,14 +100,14 @@ class Leases(Part):
             return row.id
 
     def beat(self) -> None:
-        """Tells that the run is still there; one that was taken for dead lives again, without its leases."""
+        """Sends a heartbeat; a run that was considered dead resumes without its leases."""
         with self.writing() as session:
             alive = {"beat_at": _clock(session), "ended_at": None, "outcome": None}
             session.execute(sa.update(RunRow).where(RunRow.id == self.run_id).values(alive))
 
     @retried
     def end_run(self, outcome: str) -> None:
-        """Notes how the run has ended, and gives up its leases."""
+        """Records how the run ended, and releases its leases."""
         assert self.run_id is not None
         with self.writing() as session:
             _end(session, [self.run_id], outcome)
@@ -115,14 +115,14 @@ class Leases(Part):
         self.database.run_id = None
 
     @retried
-    def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> Leased:
-        """Leases what nobody has stored of a range, as far as no other run computes it.
+    def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> LeaseGrant:
+        """Leases the parts of a range that are neither stored nor computed by another run.
 
         Args:
             evaluation_ids: Evaluations.
             start: The first sample.
             stop: After the last sample.
-            whole: Whether to lease nothing while another run computes the first samples of an evaluation: it makes
+            whole: Whether to lease nothing while another run computes the first samples of an evaluation, and with them
                 what all samples need, such as a head.
         """
         free: dict[int, Ranges] = {}
@@ -132,37 +132,39 @@ class Leases(Part):
             with self.writing() as session:
                 _lock(session, part)
                 others = self._others(session, part, None if whole else (start, stop), expire=True)
-                # After the leases: what is let go meanwhile is stored already.
+                # Read after the leases: whatever was released in between is already stored.
                 stored = ranges_of(session, part, start, stop)
                 begun = {each for each, found in ranges_of(session, others).items() if found} if whole else set()
-                for each in part:
-                    among = merged((first, last) for first, last, _ in others.get(each, ()))
-                    if whole and among and each not in begun:
+                for evaluation_id in part:
+                    among = merged((first, last) for first, last, _ in others.get(evaluation_id, ()))
+                    if whole and among and evaluation_id not in begun:
                         among = [(start, stop)]
-                    missing = lacking(start, stop, stored[each])
-                    free[each] = [own for first, last in missing for own in lacking(first, last, among)]
-                    held[each] = [other for first, last in missing for other in lacking(first, last, free[each])]
-                    if held[each]:
-                        runs |= {run for _, _, run in others[each]}
+                    missing = lacking(start, stop, stored[evaluation_id])
+                    free[evaluation_id] = [own for first, last in missing for own in lacking(first, last, among)]
+                    held[evaluation_id] = [
+                        other for first, last in missing for other in lacking(first, last, free[evaluation_id])
+                    ]
+                    if held[evaluation_id]:
+                        runs |= {run for _, _, run in others[evaluation_id]}
                 rows = [
-                    {"evaluation_id": each, "start": first, "stop": last, "run_id": self.run_id}
-                    for each in part
-                    for first, last in free[each]
+                    {"evaluation_id": evaluation_id, "start": first, "stop": last, "run_id": self.run_id}
+                    for evaluation_id in part
+                    for first, last in free[evaluation_id]
                 ]
                 insert_or_replace(session, LeaseRow, rows)
-        return Leased(free, held, runs)
+        return LeaseGrant(free, held, runs)
 
     @retried
     def lease_items(self, node: str, requests: Sequence[str], anew: bool = False) -> tuple[list[str], list[str]]:
-        """Leases the requests of a node that have no stored value, as far as no other run computes them.
+        """Leases the requests of a node that have no stored value and are not computed by another run.
 
         Args:
-            node: As in `Store.items.lacking`.
-            requests: Different ones.
-            anew: Whether to lease also those that have a value.
+            node: The node, as in `Store.items.lacking`.
+            requests: Distinct requests.
+            anew: Whether to also lease those with a value.
 
         Returns:
-            Those that are this run's now, and those that another run computes.
+            The requests that this run has leased, and those that another run computes.
         """
         digests = {text_key(request): request for request in requests}
         own: set[str] = set()
@@ -173,7 +175,7 @@ class Leases(Part):
                 among = (lease.node == node, lease.digest.in_(part))
                 runs = session.scalars(sa.select(lease.run_id).where(*among, lease.run_id != self.run_id).distinct())
                 _expire(session, runs)
-                insert_new(session, lease, [{"node": node, "digest": each, "run_id": self.run_id} for each in part])
+                insert_new(session, lease, [{"node": node, "digest": key, "run_id": self.run_id} for key in part])
                 own.update(session.scalars(sa.select(lease.digest).where(*among, lease.run_id == self.run_id)))
                 if not anew:
                     known = sa.select(value.digest).where(value.node == node, value.digest.in_(part))
@@ -184,7 +186,7 @@ class Leases(Part):
 
     @retried
     def release(self, evaluation_ids: Iterable[int]) -> None:
-        """Gives up the leases of evaluations that this run cannot finish."""
+        """Releases the leases of evaluations that this run cannot finish."""
         with self.writing() as session:
             for part in in_parts(evaluation_ids):
                 own = (LeaseRow.run_id == self.run_id, LeaseRow.evaluation_id.in_(part))
@@ -192,7 +194,7 @@ class Leases(Part):
 
     @retried
     def keep_only(self, ranges: Mapping[int, Ranges], requests: Mapping[str, Iterable[str]]) -> None:
-        """Gives up the leases of this run that have nothing of these ranges, and those of other requests.
+        """Releases this run's leases outside these ranges and requests.
 
         Args:
             ranges: Evaluation id → ranges of samples.
@@ -211,14 +213,14 @@ class Leases(Part):
 
     @retried
     def release_all(self) -> None:
-        """Gives up all leases: of what is stored by now, and of what has failed."""
+        """Releases all leases, of stored and of failed results."""
         with self.writing() as session:
             for table in (LeaseRow, ItemLeaseRow):
                 session.execute(sa.delete(table).where(table.run_id == self.run_id))
 
     @retried
     def others_at(self, evaluation_ids: Iterable[int]) -> dict[int, Ranges]:
-        """The ranges of evaluations that other runs, which are alive, have leased, merged and in order."""
+        """The ranges of evaluations that other live runs have leased, merged and in order."""
         found: dict[int, Ranges] = {}
         with self.reading() as session:
             for part in in_parts(set(evaluation_ids)):
@@ -228,7 +230,7 @@ class Leases(Part):
 
     @retried
     def runs(self, ids: Iterable[int] | None = None) -> list[RunInfo]:
-        """Runs, oldest first, each as it is now: one that crashed is lost.
+        """Returns runs, oldest first, with their current state: a crashed one is lost.
 
         Args:
             ids: Only these; None means all.
@@ -267,7 +269,7 @@ class Leases(Part):
         within: tuple[int, int] | None = None,
         expire: bool = False,
     ) -> dict[int, list[tuple[int, int, int]]]:
-        """Evaluation id → (start, stop, run) of what other runs, which are alive, have leased of it or of a range."""
+        """Evaluation id → (start, stop, run) of the leases of other live runs, optionally within a range."""
         chosen = [LeaseRow.evaluation_id.in_(evaluation_ids), LeaseRow.run_id != self.run_id]
         if within is not None:
             chosen += [LeaseRow.start < within[1], LeaseRow.stop > within[0]]
@@ -282,9 +284,9 @@ class Leases(Part):
 
 
 def is_shared(session: Session, evaluation_id: int, run_id: int | None) -> bool:
-    """Whether another run, which is alive, computes an evaluation."""
+    """Returns whether another live run computes an evaluation."""
     runs = sa.select(LeaseRow.run_id).where(LeaseRow.evaluation_id == evaluation_id).distinct()
-    others = {each for each in session.scalars(runs) if each != run_id}
+    others = {row for row in session.scalars(runs) if row != run_id}
     return bool(others - _dead(session, others))
 
 
@@ -299,7 +301,7 @@ def _clock(session: Session) -> datetime:
 
 
 def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
-    """Which of some runs have ended, or have sent no heartbeat for too long."""
+    """The runs among these that have ended, or have sent no heartbeat for too long."""
     wanted = set(run_ids)
     if not wanted:
         return set()
@@ -316,7 +318,7 @@ def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
 
 
 def _last_sign(session: Session) -> datetime:
-    """Who has sent no heartbeat since then is dead. Nobody could send one while the server was down."""
+    """The time of the last heartbeat required of a live run, allowing for downtime of the server."""
     moment = _clock(session)
     if session.get_bind().dialect.name == "postgresql":
         started = session.scalar(sa.text("SELECT pg_postmaster_start_time() AT TIME ZONE 'UTC'"))
@@ -326,7 +328,7 @@ def _last_sign(session: Session) -> datetime:
 
 
 def _expire(session: Session, run_ids: Iterable[int]) -> set[int]:
-    """Ends those of some runs that are dead; returns them."""
+    """Ends the dead runs among these; returns them."""
     dead = _dead(session, run_ids)
     if dead:
         _end(session, sorted(dead), "lost")
@@ -342,6 +344,6 @@ def _end(session: Session, run_ids: Sequence[int], outcome: str) -> None:
 
 
 def _lock(session: Session, evaluation_ids: Iterable[int]) -> None:
-    """Has other runs wait until this transaction has leased; SQLite admits one writing transaction at a time anyway."""
+    """Blocks other runs until this transaction has leased; SQLite allows only one writing transaction anyway."""
     statement = sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(list(evaluation_ids)))
     session.execute(statement.order_by(EvaluationRow.id).with_for_update(key_share=True)).all()

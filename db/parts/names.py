@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, check_text, in_parts, insert_new
+from testbed.db.base import StorePart, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import REFERENCE, StoredDefinition
@@ -23,12 +23,12 @@ Kind = Literal["model", "eval setting"]
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}
 _LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
-_LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
+_LONGEST_PATTERN = 4096  # characters; fnmatch takes quadratic time
 _LISTING = {"model": "testbed list models --stored", "eval setting": "testbed list settings --stored"}
 
 
 def key_of(kind: Kind, name: str) -> dict[str, str]:
-    """The columns by which the row of a name is found."""
+    """The columns that identify the row of a name."""
     if kind == "model":
         return {"name": name}
     reference = SettingReference.parse(name)
@@ -39,7 +39,7 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
     """The row of a name: a visible one (hidden=False), a hidden one (True), or any (None).
 
     Raises:
-        UnknownNameError: If there is none; suggests the nearest names.
+        UnknownNameError: If there is none; the message suggests the nearest names.
     """
     table = TABLES[kind]
     row = session.scalar(sa.select(table).filter_by(**key_of(kind, name)))
@@ -59,7 +59,7 @@ def _article(kind: Kind) -> str:
 
 
 def check_name(kind: Kind, name: str) -> None:
-    """Checks that both databases can store a name and that it can be typed.
+    """Checks that both databases can store a name, and that it can be typed.
 
     Raises:
         StoreError: If it is empty, too long, or has control characters.
@@ -77,7 +77,7 @@ def check_name(kind: Kind, name: str) -> None:
 
 
 def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
-    """The row of a name, created or restored if necessary, with its fields updated."""
+    """Returns the row of a name, created or restored if necessary, with its fields updated."""
     check_name(kind, name)
     table = TABLES[kind]
     key = key_of(kind, name)
@@ -91,7 +91,7 @@ def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
 
 
 def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names; creates missing names and restores hidden ones.
+    """Returns the ids of names; creates missing names and restores hidden ones.
 
     Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
     """
@@ -106,12 +106,12 @@ def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]
             sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
         )
         found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
-        ids.update((each[0], each[1]) for each in found)
+        ids.update((row[0], row[1]) for row in found)
     return ids
 
 
 def set_types(session: Session, types: Mapping[str, str]) -> None:
-    """Notes the types of models; those that the store does not have are left out."""
+    """Stores the types of models, skipping those that are not in the store."""
     for model, model_type in sorted(types.items()):
         check_text(ModelRow, "model_type", model_type)
         session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
@@ -122,14 +122,14 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str], parts
 
     Args:
         kind: The kind of name, for the message.
-        words: Names or patterns; none means all.
+        words: Names or patterns; empty means all.
         names: The available names.
         parts: Whether all, and patterns, include parts of settings, such as ``val.random-500`` and
-            ``val.anchors:FILE.json``. By default these must be named, or a pattern must say ``.random-`` or
-            ``.anchors:``, so that they are not averaged with the wholes or ranked beside them.
+            ``val.anchors:FILE.json``. By default these must be named, or a pattern must contain ``.random-`` or
+            ``.anchors:``, so that they are not averaged or ranked together with whole settings.
 
     Raises:
-        UnknownNameError: If a word matches none of them.
+        UnknownNameError: If a word matches no name.
     """
     known = set(names)
     usual = known if parts or kind == "model" else set(without_parts(known))
@@ -146,20 +146,20 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str], parts
 
 
 def without_parts(settings: Iterable[str]) -> list[str]:
-    """The settings that are not parts of others, in the same order: what is shown where no settings are named."""
+    """The settings that are not parts of others, in the same order; these are shown by default."""
     return [name for name in settings if not is_part(name)]
 
 
 def parts_left_out(settings: Iterable[str]) -> str:
-    """What to tell where parts of settings are not shown because nobody named them; empty if there are none."""
+    """A note about parts of settings that are hidden because they were not named; empty if there are none."""
     parts = sorted({name for name in settings if is_part(name)})
     if not parts:
         return ""
     counted = f"{len(parts):,} parts of settings, such as" if len(parts) > 1 else "a part of a setting,"
-    return f"left out: {counted} {parts[0]}; parts are shown only where they are named"
+    return f"left out: {counted} {parts[0]}; parts are shown only if they are named"
 
 
-class Names(Part):
+class Names(StorePart):
     """The names in the store."""
 
     @retried
@@ -195,19 +195,19 @@ class Names(Part):
 
     @retried
     def set_types(self, types: Mapping[str, str]) -> None:
-        """Notes the types of models; those that the store does not have are left out."""
+        """Stores the types of models, skipping those that are not in the store."""
         with self.writing() as session:
             set_types(session, types)
 
     @retried
     def taken(self, kind: Kind) -> set[str]:
-        """All names, those of removed rows included."""
+        """All names, including those of removed rows."""
         with self.reading() as session:
             return set(session.scalars(sa.select(NAMES[kind])))
 
     @retried
     def own(self) -> tuple[OwnName, ...]:
-        """The short names of models in files, each with what it stood for last."""
+        """The short names of models in files, each with its most recent meaning."""
         text = EvaluationRow.environment[REFERENCE].as_string()
         statement = (
             sa.select(ModelRow.name, text, sa.func.max(EvaluationRow.id))
@@ -224,9 +224,9 @@ class Names(Part):
         """Renames a stored model, or an eval setting with its nodes.
 
         Raises:
-            UnknownNameError: If there is no such name.
-            DuplicateNameError: If the new name is taken, even by a removed one.
-            StoreError: If a name is that of a node.
+            UnknownNameError: If the name is unknown.
+            DuplicateNameError: If the new name is taken, even by a removed row.
+            StoreError: If a name belongs to a node.
         """
         check_name(kind, new)
         table = TABLES[kind]
@@ -238,7 +238,7 @@ class Names(Part):
             taken = session.scalar(sa.select(table).where(table.name == new))
             if taken is not None:
                 removed = " (removed, not purged)" if taken.hidden_at else ""
-                raise DuplicateNameError(f"the {kind} {new!r} is in the store already{removed}; choose another name")
+                raise DuplicateNameError(f"the {kind} {new!r} is already in the store{removed}; choose another name")
             session.execute(sa.update(table).where(table.name == old).values(name=new))
             claimed = ClaimRow.model if kind == "model" else ClaimRow.eval_setting
             session.execute(sa.update(ClaimRow).where(claimed == old, ClaimRow.why.is_(None)).values({claimed: new}))
@@ -249,9 +249,9 @@ class Names(Part):
 
     @retried
     def hide(self, kind: Kind, name: str) -> int:
-        """Hides a name and its evaluations, those of nodes included; returns the number of evaluations hidden.
+        """Hides a name and its evaluations, including those of nodes; returns the number of evaluations hidden.
 
-        Nodes whose outputs the results of other settings take stay.
+        Nodes stay if results of other settings use their outputs.
         """
         with self.writing() as session:
             row = row_of(session, kind, name)
@@ -261,8 +261,8 @@ class Names(Part):
             )
             rows = [row, *(session.scalars(_nodes_of(row).where(EvalSettingRow.id.not_in(taken))))]
             moment = now()
-            for each in rows:
-                each.hidden_at = moment
+            for row_id in rows:
+                row_id.hidden_at = moment
             hidden = session.execute(
                 sa.update(EvaluationRow)
                 .where(_of(kind, rows), EvaluationRow.hidden_at.is_(None))
@@ -278,7 +278,7 @@ class Names(Part):
         those that were run again.
 
         Raises:
-            StoreError: If nothing of that name is hidden.
+            StoreError: If nothing is hidden under that name.
         """
         with self.writing() as session:
             found = session.scalar(sa.select(TABLES[kind]).filter_by(**key_of(kind, name)))
@@ -302,13 +302,13 @@ class Names(Part):
             ids = list(session.scalars(back))
             for part in in_parts(ids):
                 session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden_at=None))
-            for each in rows:
-                each.hidden_at = None
+            for row_id in rows:
+                row_id.hidden_at = None
             return len(ids)
 
     @retried
     def set_parameters(self, model: str, count: int) -> None:
-        """Stores how many parameters a model has, if the model is known and this is news."""
+        """Stores the number of parameters of a known model if it has changed."""
         news = sa.and_(ModelRow.name == model, ModelRow.parameters.is_distinct_from(count))
         with self.reading() as session:
             if session.scalar(sa.select(ModelRow.id).where(news)) is None:
@@ -321,21 +321,21 @@ class Names(Part):
         """Checks that a visible model or eval setting has this name.
 
         Raises:
-            UnknownNameError: If there is none; suggests the nearest names.
+            UnknownNameError: If there is none; the message suggests the nearest names.
         """
         with self.reading() as session:
             row_of(session, kind, name)
 
     @retried
     def tasks(self) -> dict[str, tuple[str | None, str | None]]:
-        """Eval setting → its task and its parent, where they are known."""
+        """Eval setting → its task and its parent, if known."""
         with self.reading() as session:
             rows = session.execute(sa.select(EvalSettingRow.full_name, EvalSettingRow.task, EvalSettingRow.parent))
             return {name: (task, parent) for name, task, parent in rows}
 
 
 def _note_reference(session: Session, model: str, own: OwnName) -> None:
-    """Notes what a short name stands for, in the evaluations that do not have it."""
+    """Records the meaning of a short name in the evaluations that do not have it."""
     statement = sa.select(EvaluationRow).join(ModelRow, ModelRow.id == EvaluationRow.model_id)
     for row in session.scalars(statement.where(ModelRow.name == model)):
         row.environment = {REFERENCE: own.as_text(), **(row.environment or {})}
@@ -347,7 +347,7 @@ def _of(kind: Kind, rows: Iterable[Any], table: Any = EvaluationRow) -> sa.Colum
 
 
 def _nodes_of(row: Any) -> Any:
-    """Selects the nodes of a setting; none of anything else."""
+    """Selects the nodes of a setting; other kinds have none."""
     is_setting = getattr(row, "node", None) == ""
     return sa.select(EvalSettingRow).where(
         EvalSettingRow.name == row.name, EvalSettingRow.node != "", sa.true() if is_setting else sa.false()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.payloads.assembly import FAR_AWAY, THREADS, assemble
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Outputs(Part):
-    """What models said, sample by sample."""
+class Outputs(StorePart):
+    """The outputs of models, sample by sample."""
 
     @retried
     def append(self, chunks: Sequence[Chunk], errors: Mapping[int, Mapping[int, str]] | None = None) -> int:
-        """Stores chunks in one transaction; a chunk that is there already is left as it is.
+        """Stores chunks in one transaction; existing chunks are kept.
 
         Args:
-            chunks: Outputs of any evaluations.
-            errors: Evaluation id → position → why that sample could not be read.
+            chunks: Outputs of one or several evaluations.
+            errors: Evaluation id → position → the reason why that sample could not be read.
 
         Returns:
             The number of bytes of the outputs.
         """
-        # In one order, as every writer has it: else two runs of the same cells could wait for each other.
+        # All writers use the same order: otherwise two runs of the same cells could wait for each other.
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
         encoded = [encoding.encode(chunk.values) for chunk in chunks]
         uris = self._written(chunks, encoded)
-        rows = [_chunk_row(*each) for each in zip(chunks, encoded, uris, strict=True)]
+        rows = [_chunk_row(*entry) for entry in zip(chunks, encoded, uris, strict=True)]
         failed = [
             {"evaluation_id": evaluation_id, "position": position, "error": error}
             for evaluation_id, positions in sorted((errors or {}).items())
@@ -54,9 +54,9 @@ class Outputs(Part):
         return sum(row["size_bytes"] for row in rows)
 
     def _written(self, chunks: Sequence[Chunk], encoded: Sequence[encoding.Payload]) -> Sequence[str | None]:
-        """The URIs of payloads after they are written, if the store keeps them outside; else computes their checksums.
+        """Writes payloads and returns their URIs, if the store keeps them outside; else computes their checksums.
 
-        Several at once, since checksums let go of the interpreter, and what is far away answers late.
+        Works in threads, since checksums release the GIL and remote storage is slow.
         """
         external = self.database.external
         if external is None:
@@ -66,7 +66,7 @@ class Outputs(Part):
             return [None] * len(chunks)
         with self.reading() as session:
             ids = {chunk.evaluation_id for chunk in chunks}
-            owners = {each: payload_owner(self.database, evaluation_row(session, each)) for each in ids}
+            owners = {sample_id: payload_owner(self.database, evaluation_row(session, sample_id)) for sample_id in ids}
 
         def write(chunk: Chunk, payload: encoding.Payload) -> str:
             return external.write(owners[chunk.evaluation_id], chunk.kind, chunk.start, payload)
@@ -78,16 +78,16 @@ class Outputs(Part):
 
     @retried
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
-        """For each evaluation the ranges of samples that are done with, merged and in order.
+        """Finds the finished ranges of samples of each evaluation, merged and in order.
 
-        Those are the samples whose outputs (of one kind; None means any) are stored, and those that are recorded as
+        A sample is finished if its outputs (of one kind; None means any) are stored, or if it is recorded as
         unreadable.
         """
         return stored_ranges(self.database, evaluation_ids, kind)
 
     @retried
     def kinds(self, evaluation_id: int) -> dict[str, str]:
-        """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
+        """The kinds of outputs of an evaluation (or of its source, if derived), and their dtypes."""
         with self.reading() as session:
             root = evaluation_row(session, evaluation_id).derived_from_id or evaluation_id
             rows = session.execute(
@@ -95,21 +95,21 @@ class Outputs(Part):
                 .where(OutputChunkRow.evaluation_id == root)
                 .distinct()
             )
-            return {each.kind: each.dtype for each in rows}
+            return {row.kind: row.dtype for row in rows}
 
     @retried
     def read(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
-        """All outputs of one kind, in the order of the evaluation's samples.
+        """Reads all outputs of one kind, in the order of the evaluation's samples.
 
-        Those of a derived evaluation are the rows of its source that it is about.
+        For a derived evaluation, these are rows of its source's outputs.
 
         Args:
             evaluation_id: The evaluation.
-            kind: Such as ``"logits"``.
-            verify: Whether to compare checksums.
+            kind: The kind of outputs, such as ``"logits"``.
+            verify: Whether to verify checksums.
 
         Returns:
-            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32); of text, objects.
+            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32); for text, objects.
 
         Raises:
             StoreError: If outputs are missing.
@@ -130,15 +130,15 @@ class Outputs(Part):
 
     @retried
     def read_rows(self, evaluation_id: int, kind: str, positions: Sequence[int]) -> list[Any]:
-        """The outputs of some samples of an evaluation, which need not be complete.
+        """Reads the outputs of some samples of an evaluation, which need not be complete.
 
         Args:
             evaluation_id: The evaluation.
-            kind: Such as ``"logits"``.
-            positions: Of the samples, in the evaluation's own data set.
+            kind: The kind of outputs, such as ``"logits"``.
+            positions: Positions of the samples in the evaluation's own data set.
 
         Returns:
-            For each position an array (or a text, for kinds of text); None where there is no output.
+            For each position an array (or a text, for kinds of text); None without an output.
 
         Raises:
             CorruptOutputError: If they differ from their checksum.
@@ -179,7 +179,7 @@ class Outputs(Part):
         if session.get_bind().dialect.name == "postgresql":
             # psycopg's text format would send every byte as two hexadecimal digits: four times slower.
             driver: Any = session.connection().connection.driver_connection
-            # One row at a time: the server need not have made all of them before the first one is sent.
+            # Streams rows, so that the server does not have to produce all of them before sending the first one.
             with driver.cursor(name="chunks", binary=True) as cursor:
                 cursor.itersize = 1
                 cursor.execute(
@@ -204,18 +204,18 @@ class Outputs(Part):
             sa.select(*columns)
             .where(OutputChunkRow.evaluation_id == evaluation_id, OutputChunkRow.kind == kind)
             .order_by(OutputChunkRow.start)
-            .execution_options(yield_per=1)  # the memory of one is used for the next
+            .execution_options(yield_per=1)  # reuses the memory of the previous row
         )
 
     @retried
     def errors(self, evaluation_id: int) -> dict[int, str]:
-        """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
+        """Position → error of unreadable samples (those of the source, if the evaluation is derived)."""
         with self.reading() as session:
             row = evaluation_row(session, evaluation_id)
             root = row.derived_from_id or evaluation_id
             statement = sa.select(SampleErrorRow.position, SampleErrorRow.error)
             rows = session.execute(statement.where(SampleErrorRow.evaluation_id == root))
-            errors: dict[int, str] = {each.position: each.error for each in rows}
+            errors: dict[int, str] = {entry.position: entry.error for entry in rows}
             if row.derived_from_id is None or not errors:
                 return errors
             source = session.get_one(EvaluationRow, root)
@@ -224,15 +224,15 @@ class Outputs(Part):
 
     @retried
     def any_unreadable(self) -> bool:
-        """Whether any evaluation has samples that could not be read."""
+        """Returns whether any evaluation has samples that could not be read."""
         with self.reading() as session:
             return session.scalar(sa.select(SampleErrorRow.evaluation_id).limit(1)) is not None
 
     @retried
     def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
-        """How many samples could not be read, for those of these evaluations that have such samples.
+        """Counts unreadable samples, for those of these evaluations that have any.
 
-        Those of a derived one are among the samples of its source.
+        For a derived evaluation, they are among the samples of its source.
         """
         roots: dict[int, int] = {}
         with_errors: set[int] = set()
@@ -248,18 +248,17 @@ class Outputs(Part):
 
     @retried
     def find(self, dataset: DatasetInfo, evaluation_ids: Sequence[int], kind: str) -> dict[int, tuple[int, int]]:
-        """Where the outputs of samples are stored.
+        """Finds where the outputs of samples are stored.
 
-        The same sample has the same name and the same content, or the same content where that is its name.
+        Two samples are the same if they have the same name and content, or the same content if that is the name.
 
         Args:
             dataset: The samples.
-            evaluation_ids: Evaluations whose outputs are decided by the same things; the first one that
-                has a sample counts.
-            kind: Such as ``"logits"``.
+            evaluation_ids: Evaluations whose outputs are determined alike; the first one that has a sample is used.
+            kind: The kind of outputs, such as ``"logits"``.
 
         Returns:
-            For each sample that has outputs: its position → the evaluation, and the position there.
+            Position of each sample with outputs → the evaluation, and the position there.
         """
         wanted: dict[tuple[str, str], list[int]] = {}
         for position, sample in enumerate(dataset.samples):
@@ -276,16 +275,16 @@ class Outputs(Part):
     def read_values(
         self, dataset_id: int, evaluation_ids: Iterable[int], kind: str
     ) -> tuple[np.ndarray[Any, Any], dict[int, str]]:
-        """The outputs of the samples of a data set, from the first of some evaluations that has them all.
+        """Reads the outputs of a data set's samples from the first evaluation that has them all.
 
         Args:
             dataset_id: The data set.
-            evaluation_ids: Evaluations whose outputs are determined by the same things, possibly of more samples and
-                in a different order.
-            kind: Such as ``"image_embeddings"``.
+            evaluation_ids: Evaluations whose outputs are determined alike, possibly of more samples and in a
+                different order.
+            kind: The kind of outputs, such as ``"image_embeddings"``.
 
         Returns:
-            Array [n, …], rows of unreadable samples NaN; and position → why that sample could not be read.
+            Array [n, …], rows of unreadable samples NaN; and position → the reason why that sample could not be read.
 
         Raises:
             LackingEmbeddingsError: If none has all of them.
@@ -300,7 +299,7 @@ class Outputs(Part):
             except CorruptOutputError:
                 raise
             except StoreError:
-                continue  # it lacks some of the samples
+                continue  # some samples are missing there
             errors = self.errors(evaluation_id)
             own = {position: errors[there] for position, there in enumerate(places) if there in errors}
             return (values if places == list(range(len(values))) else values[places]), own
@@ -311,12 +310,12 @@ class Outputs(Part):
 
     @retried
     def keep_once(self, evaluation_id: int, others: Iterable[int]) -> None:
-        """Drops the outputs of evaluations that a larger one has, too: from now on they are derived from that one.
+        """Drops the outputs of evaluations that a larger one also has, and derives them from that one.
 
-        Those whose outputs are decided by other things, or that have samples of their own or unreadable ones, stay.
+        Keeps evaluations whose outputs are determined differently, or that have additional or unreadable samples.
 
         Args:
-            evaluation_id: The larger one; complete.
+            evaluation_id: The larger evaluation, which is complete.
             others: Complete evaluations.
         """
         gone: list[File] = []
@@ -342,7 +341,7 @@ class Outputs(Part):
         delete_files(gone)
 
     def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:
-        """The positions, names and contents of the samples of an evaluation that have outputs."""
+        """The positions, names and contents of an evaluation's samples that have outputs."""
         with self.reading() as session:
             row = evaluation_row(session, evaluation_id)
             chunk = OutputChunkRow
@@ -385,9 +384,9 @@ def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
 
 
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
-    """For every sample of a data set, in order, the position of the same sample in another data set.
+    """Finds the position of each sample of a data set, in order, in another data set.
 
-    The same sample has the same name and the same content, or the same content where that is its name.
+    Two samples are the same if they have the same name and content, or the same content if that is the name.
 
     Raises:
         StoreError: If one is missing there.
@@ -400,22 +399,22 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
     if len(positions) != len(found):
         raise StoreError(
             f"{len(found) - len(positions)} samples of data set {dataset_id} are not among those of data set"
-            f" {source_id}, from whose outputs it was to be derived"
+            f" {source_id}, whose outputs it should be derived from"
         )
     return positions
 
 
 def matching_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int | None]:
-    """For every sample of a data set, in order, where the same sample is in another; None where it is missing there."""
+    """Finds the position of each sample of a data set, in order, in another one; None if it is missing there."""
     columns = (SampleRow.position, SampleRow.digest, SampleRow.sample_id)
     own, there = (
-        session.execute(sa.select(*columns).where(SampleRow.dataset_id == each).order_by(SampleRow.position)).all()
-        for each in (dataset_id, source_id)
+        session.execute(sa.select(*columns).where(SampleRow.dataset_id == number).order_by(SampleRow.position)).all()
+        for number in (dataset_id, source_id)
     )
-    # Matched here: a database that has not counted its rows yet may compare each with each.
+    # Matched in Python: a database without up-to-date statistics may compare every pair of rows.
     places: dict[tuple[str, str], int] = {}
     for position, digest, name in there:
         places.setdefault((digest, name), position)
     # Embedded images are named by their content.
     both = [(places.get((digest, name)), places.get((digest, digest))) for _, digest, name in own]
-    return [min((place for place in each if place is not None), default=None) for each in both]
+    return [min((place for place in entry if place is not None), default=None) for entry in both]

@@ -1,4 +1,4 @@
-"""Records of what evaluations were computed from, certificates of checks, and evaluations set aside."""
+"""Records of the inputs of evaluations, certificates of checks, and evaluations set aside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.rows import normalized, with_names
 from testbed.db.tables import (
@@ -28,16 +28,16 @@ RECORD = "record"  # the kind of these definitions
 SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
 
 
-class Records(Part):
-    """Whether stored evaluations are still valid for their definitions."""
+class Records(StorePart):
+    """Records, checks and the validity of stored evaluations."""
 
     @retried
     def add(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:
-        """Stores records of what evaluations were computed from.
+        """Stores records of the inputs of evaluations.
 
         Args:
             contents: Evaluation id → a record from `testbed.provenance.manifest`.
-            metrics: Whether it is valid for the metrics too, or only for the outputs.
+            metrics: Whether it also covers the metrics, or only the outputs.
             replace: Whether to delete earlier records of these evaluations.
         """
         if not contents:
@@ -65,8 +65,8 @@ class Records(Part):
 
     @retried
     def of(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
-        """The records of each evaluation, the latest first; empty for those that have none."""
-        found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
+        """The records of each evaluation, the latest first; empty for those without any."""
+        found: dict[int, list[StoredRecord]] = {one_id: [] for one_id in evaluation_ids}
         contents: dict[str, dict[str, Any]] = {}
         link = EvaluationRecordRow
         with self.reading() as session:
@@ -76,7 +76,7 @@ class Records(Part):
                 rows += session.execute(statement.where(link.evaluation_id.in_(part)))
             for part in in_parts({row.record for row in rows}):
                 chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
-                contents.update({each.digest: each.content for each in session.execute(chosen)})
+                contents.update({definition.digest: definition.content for definition in session.execute(chosen)})
         for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
             if row.record in contents:
                 stored = StoredRecord(contents[row.record], row.metrics, row.created_at, row.record)
@@ -85,7 +85,7 @@ class Records(Part):
 
     @retried
     def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:
-        """Stores comparisons with recomputed outputs, each with its evaluation; those without a time are of now."""
+        """Stores comparisons with recomputed outputs; the default time is the current one."""
         with self.writing() as session:
             session.add_all(
                 CertificateRow(
@@ -106,7 +106,7 @@ class Records(Part):
     @retried
     def certificates(self, evaluation_ids: Iterable[int]) -> dict[int, list[Certificate]]:
         """The comparisons of each of these evaluations, the oldest first."""
-        found: dict[int, list[Certificate]] = {each: [] for each in evaluation_ids}
+        found: dict[int, list[Certificate]] = {one_id: [] for one_id in evaluation_ids}
         with self.reading() as session:
             for part in in_parts(found):
                 statement = sa.select(CertificateRow).where(CertificateRow.evaluation_id.in_(part))
@@ -116,7 +116,7 @@ class Records(Part):
 
     @retried
     def last_certificates(self) -> dict[int, Certificate]:
-        """Evaluation id → the latest comparison, of each visible evaluation that has any."""
+        """Evaluation id → the latest comparison, for each visible evaluation that has one."""
         visible = sa.select(EvaluationRow.id).where(EvaluationRow.hidden_at.is_(None))
         latest = (
             sa.select(sa.func.max(CertificateRow.id))
@@ -129,15 +129,15 @@ class Records(Part):
 
     @retried
     def set_aside(self, evaluation_id: int, because: Sequence[str], outputs: bool = True) -> list[int]:
-        """Takes from an evaluation the fingerprint by which it is found: today's code gives something else.
+        """Removes the fingerprint of an evaluation because the current code gives different results.
 
-        It stays visible, as an evaluation of another definition does, until a new one counts in its place.
+        It stays visible, like an evaluation of another definition, until a new one replaces it.
 
         Args:
             evaluation_id: The evaluation.
-            because: What has changed, for people.
+            because: Description of the change.
             outputs: Whether its outputs are outdated, and with them all evaluations that share them; else only its
-                metrics are.
+                metrics.
 
         Returns:
             The evaluations that are set aside.
@@ -149,13 +149,13 @@ class Records(Part):
                 root = row.derived_from_id or row.id
                 shared = sa.or_(EvaluationRow.id == root, EvaluationRow.derived_from_id == root)
                 ids = list(session.scalars(sa.select(EvaluationRow.id).where(shared).order_by(EvaluationRow.id)))
-            for each in ids:
-                _set_aside(session, session.get_one(EvaluationRow, each), because, outputs)
+            for one_id in ids:
+                _set_aside(session, session.get_one(EvaluationRow, one_id), because, outputs)
             return ids
 
     @retried
     def set_aside_before(self, fingerprint: str, model: str, eval_setting: str) -> list[int]:
-        """The complete evaluations of a cell that had a fingerprint until they were set aside, the latest first."""
+        """The complete evaluations of a cell that had a fingerprint until they were set aside, latest first."""
         statement = with_names().where(
             ModelRow.name == model,
             EvalSettingRow.full_name == eval_setting,
@@ -174,7 +174,7 @@ class Records(Part):
     def bring_back(self, evaluation_id: int) -> None:
         """Undoes `set_aside`, after the changes were reverted.
 
-        Evaluations that share its outputs are restored too, unless another one has their fingerprint now.
+        Also restores evaluations that share its outputs, unless another one now has their fingerprint.
         """
         with self.writing() as session:
             row = session.get_one(EvaluationRow, evaluation_id)
@@ -194,12 +194,12 @@ class Records(Part):
 
     @retried
     def adopt(self, evaluation_id: int, record: CellRecord, metrics: bool = True) -> None:
-        """Gives an evaluation today's identity and fingerprints, after a check found its outputs up to date.
+        """Gives an evaluation the current identity and fingerprints, after a check found its outputs up to date.
 
         Args:
             evaluation_id: The evaluation.
             record: Its cell.
-            metrics: Whether its metrics are up to date too; else only its outputs are found by the new fingerprint.
+            metrics: Whether its metrics are also up to date; else the new fingerprint covers only its outputs.
         """
         with self.writing() as session:
             row = session.get_one(EvaluationRow, evaluation_id)
@@ -244,7 +244,7 @@ def _before(session: Session, row: EvaluationRow) -> dict[str, Any] | None:
 
 
 def _finite(value: float | None) -> float | None:
-    """A number that every database can store; infinity becomes the largest float."""
+    """Makes a number storable in every database; infinity becomes the largest float."""
     return None if value is None else min(value, sys.float_info.max)
 
 

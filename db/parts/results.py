@@ -1,4 +1,4 @@
-"""Results: the visible metrics."""
+"""The reported metrics of a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.columns import UtcDateTime
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow
@@ -21,8 +21,8 @@ _AT_ONCE = 2000  # rows fetched at a time
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
 
 
-class Results(Part):
-    """The reported metrics, from the view ``find``."""
+class ReportedResults(StorePart):
+    """The reported metrics, from the view ``results``."""
 
     @retried
     def find(
@@ -32,7 +32,7 @@ class Results(Part):
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
     ) -> list[Result]:
-        """The visible metrics of the given models, settings, metrics and slices; None means all."""
+        """Finds the visible metrics of the given models, settings, metrics and slices; None means all."""
         return list(self.stream(models, eval_settings, metrics, slices))
 
     def stream(
@@ -42,9 +42,9 @@ class Results(Part):
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
     ) -> Iterator[Result]:
-        """What `find` returns, one by one, so that a large store does not have to fit into memory.
+        """Yields the results of `find` one by one, so that a large store does not have to fit into memory.
 
-        A transaction is open until the last one has been taken.
+        A transaction stays open until the last one is consumed.
         """
         statement = sa.select(RESULTS).order_by(
             RESULTS.c.model,
@@ -69,7 +69,7 @@ class Results(Part):
         slices: Iterable[str] | None = None,
         headlines: bool = False,
     ) -> list[tuple[Any, ...]]:
-        """Some fields of `find`, as unordered plain tuples; several times as fast for large tables.
+        """Returns some fields of `find` as unordered plain tuples; several times as fast for large tables.
 
         Args:
             fields: Names of fields of `Result`.
@@ -77,7 +77,7 @@ class Results(Part):
             eval_settings: Only these.
             metrics: Only these.
             slices: Only these.
-            headlines: Beside ``metrics``, those that are declared as main metrics.
+            headlines: Whether to add declared main metrics to ``metrics``.
         """
         statement = sa.select(*(RESULTS.c[field] for field in fields))
         if metrics is not None and headlines:
@@ -89,9 +89,9 @@ class Results(Part):
 
     @retried
     def metric_specs(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
-        """Setting → metric → what is declared about it, and the largest number of samples; both sorted by name.
+        """Setting → metric → its declaration, and the largest number of samples; both sorted by name.
 
-        Of the metrics of all samples. What models' values declare differently is not declared; see `agreed`.
+        Covers metrics of all samples. Fields that differ between models are left undeclared; see `agreed`.
         """
         declared = tuple(RESULTS.c[name] for name in ("unit", *DECLARED))
         columns = (RESULTS.c.eval_setting, RESULTS.c.metric)
@@ -169,7 +169,7 @@ class Results(Part):
     @retried
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, reported or not."""
-        columns = (getattr(MetricRow, each.name) for each in fields(Metric))
+        columns = (getattr(MetricRow, field.name) for field in fields(Metric))
         statement = sa.select(*columns).where(MetricRow.evaluation_id == evaluation_id)
         with self.reading() as session:
             order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
@@ -177,9 +177,9 @@ class Results(Part):
 
     @retried
     def state(self) -> tuple[Any, ...]:
-        """Something that differs after evaluations, models or settings have changed.
+        """A token that changes when evaluations, models or settings change.
 
-        Of a SQLite file, it is what the file system says of it.
+        For a SQLite file, it consists of the file system's data about it.
         """
         if self.database.url.get_backend_name() == "sqlite":
             return tuple(_stat(f"{self.database.url.database}{suffix}") for suffix in ("", "-wal"))
@@ -194,7 +194,7 @@ class Results(Part):
 
 
 def _only(statement: Any, *wanted: Iterable[str] | None) -> Any:
-    """A statement about the view, restricted to the wanted models, settings, metrics and slices."""
+    """Restricts a statement about the view to the wanted models, settings, metrics and slices."""
     for column, values in zip(("model", "eval_setting", "metric", "slice"), wanted, strict=True):
         if values is not None:
             statement = statement.where(RESULTS.c[column].in_(list(values)))

@@ -1,6 +1,6 @@
 """A few samples of many evaluations, read without the rest of their outputs and scores.
 
-A checksum covers a whole chunk, so that what is read here is not compared with one.
+A checksum covers a whole chunk, so partial reads are not verified.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.connection.retry import retried
 from testbed.db.parts.outputs import matching_positions
 from testbed.db.payloads import encoding
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class SampleRows(Part):
+class SampleRows(StorePart):
     """Reads ranges of samples."""
 
     @retried
     def first_kinds(self, evaluation_ids: Iterable[int]) -> dict[int, str]:
-        """The kind of the outputs of evaluations that have their own."""
+        """The kind of the outputs of evaluations that have their own outputs."""
         found: dict[int, str] = {}
         table = OutputChunkRow
         with self.reading() as session:
@@ -42,7 +42,7 @@ class SampleRows(Part):
 
     @retried
     def source_places(self, evaluation_id: int, positions: Sequence[int]) -> tuple[int, list[int | None]]:
-        """The evaluation that has the outputs of an evaluation, and where samples are among those of it."""
+        """Finds the evaluation with the outputs of an evaluation, and the positions of samples in it."""
         with self.reading() as session:
             row = session.get_one(EvaluationRow, evaluation_id)
             if row.derived_from_id is None:
@@ -55,20 +55,20 @@ class SampleRows(Part):
 
     @retried
     def output_rows(self, kind: str, wanted: Mapping[int, Sequence[int | None]]) -> dict[int, list[Any]]:
-        """The outputs of some samples of evaluations.
+        """Reads the outputs of some samples of evaluations.
 
         Args:
-            kind: Such as ``"logits"``.
-            wanted: An evaluation that has its own outputs → positions; None for a sample that it does not have.
+            kind: The kind of outputs, such as ``"logits"``.
+            wanted: Evaluation with its own outputs → positions; None for a sample that it does not have.
 
         Returns:
-            For each position an array (or a JSON value); None where there is no output.
+            For each position an array (or a JSON value); None without an output.
         """
         known = {each: sorted({place for place in places if place is not None}) for each, places in wanted.items()}
-        rows: dict[int, dict[int, Any]] = {each: {} for each in wanted}
+        rows: dict[int, dict[int, Any]] = {entry: {} for entry in wanted}
         asked = [each for each, places in known.items() if places]
         if asked:
-            first, last = min(known[each][0] for each in asked), max(known[each][-1] for each in asked)
+            first, last = min(known[number][0] for number in asked), max(known[number][-1] for number in asked)
             with self.reading() as session:
                 chunks = _chunks(session, asked, kind, first, last)
                 for alike in _alike(chunks, known):
@@ -80,7 +80,7 @@ class SampleRows(Part):
         }
 
     def output_blocks(self, evaluation_id: int, kind: str) -> Iterator[tuple[int, Array]]:
-        """The chunks of an evaluation that has its own outputs, in order: the first sample, and the outputs.
+        """Yields the chunks of an evaluation with its own outputs, in order: first sample, and outputs.
 
         Raises:
             CorruptOutputError: If they differ from their checksum.
@@ -99,7 +99,7 @@ class SampleRows(Part):
 
     @retried
     def error_rows(self, evaluation_ids: Iterable[int]) -> dict[int, dict[int, str]]:
-        """Evaluation → position → why that sample could not be read; for evaluations that have their own outputs."""
+        """Evaluation → position → why the sample could not be read; for evaluations with their own outputs."""
         found: dict[int, dict[int, str]] = defaultdict(dict)
         table = SampleErrorRow
         with self.reading() as session:
@@ -123,7 +123,7 @@ def _chunks(session: Any, evaluation_ids: Iterable[int], kind: str, first: int, 
 
 
 def _alike(chunks: Iterable[Any], known: Mapping[int, Sequence[int]]) -> Iterable[list[Any]]:
-    """Chunks in groups of which the same samples are wanted in the same form."""
+    """Groups chunks by wanted samples and format."""
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for chunk in chunks:
         here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < chunk.start + chunk.count]
@@ -136,7 +136,7 @@ def _alike(chunks: Iterable[Any], known: Mapping[int, Sequence[int]]) -> Iterabl
 def _rows(
     session: Any, kind: str, alike: Sequence[Any], known: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, dict[int, Any]]]:
-    """The values of some samples of chunks; of arrays, only the bytes between the first and the last are read."""
+    """Reads the values of some samples of chunks; for arrays, only the bytes between the first and the last."""
     chunk, table = alike[0], OutputChunkRow
     stop = chunk.start + chunk.count
     here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < stop]
@@ -152,7 +152,7 @@ def _rows(
         found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
         part: Any = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
-        ids = [each.evaluation_id for each in alike]
+        ids = [entry.evaluation_id for entry in alike]
         own = (table.evaluation_id.in_(ids), table.kind == kind, table.start == chunk.start)
         found = session.execute(sa.select(table.evaluation_id, part).where(*own))
     for evaluation_id, data in found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, in_parts
+from testbed.db.base import StorePart, in_parts
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ScoreRow
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Scores(Part):
+class Scores(StorePart):
     """The per-sample scores of evaluations."""
 
     @retried
     def read(self, evaluation_id: int, name: str | None = None) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
-        """(scorer, name) → per-sample values, array of shape [samples]; of one name, or of all."""
+        """(scorer, name) → per-sample values, array of shape [samples]; for one name, or for all."""
         named = sa.true() if name is None else ScoreRow.name == name
         with self.reading() as session:
             rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id, named)))
@@ -33,7 +33,7 @@ class Scores(Part):
 
     @retried
     def of_each(self, evaluation_ids: Iterable[int], name: str) -> dict[int, np.ndarray[Any, Any]]:
-        """Evaluation → the per-sample values of a score; those that do not have it are not in it."""
+        """Evaluation → the per-sample values of a score, for those that have it."""
         found: dict[int, np.ndarray[Any, Any]] = {}
         with self.reading() as session:
             for part in in_parts(evaluation_ids):
@@ -51,7 +51,7 @@ class Scores(Part):
 
     @retried
     def specs(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, MetricSpec]]:
-        """Evaluation → the name of each of its per-sample scores → what is declared about it."""
+        """Evaluation → the name of each of its per-sample scores → its declaration."""
         found: dict[int, dict[str, MetricSpec]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
         columns = [getattr(ScoreRow, name) for name in ("name", "unit", *DECLARED)]
         with self.reading() as session:
@@ -65,13 +65,13 @@ class Scores(Part):
     def rows(
         self, wanted: Mapping[int, Sequence[int | None]], names: Iterable[str] | None = None
     ) -> dict[int, dict[str, list[float | None]]]:
-        """The scores of some samples of evaluations, by name; None where there is none or it is not finite.
+        """Reads the scores of some samples of evaluations, by name; None if missing or not finite.
 
         Args:
             wanted: Evaluation → positions; None for a sample that it does not have.
             names: The names of the scores; None means all.
         """
-        found: dict[int, dict[str, list[float | None]]] = {each: {} for each in wanted}
+        found: dict[int, dict[str, list[float | None]]] = {entry: {} for entry in wanted}
         table = ScoreRow
         named = sa.true() if names is None else table.name.in_(list(names))
         alike: dict[tuple[int, int, int], list[int]] = defaultdict(list)

@@ -1,1 +1,1 @@
-"""Outputs as bytes: how they are encoded, where they lie, how they are deleted."""
+"""Outputs as bytes: encoding, locations and deletion."""

@@ -1,4 +1,4 @@
-"""One array from the chunks in which it was stored."""
+"""Assembles an array from its stored chunks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     import numpy as np
 
-THREADS = 2  # that read files, compare checksums and copy, all of which let go of the interpreter
-FAR_AWAY = 8  # that read outputs at a URL of another machine, or write them: it answers late
+THREADS = 2  # for reading, verifying and copying, all of which release the GIL
+FAR_AWAY = 8  # for remote URLs, which are slow to answer
 
 
-class _Stored(NamedTuple):
+class _Chunk(NamedTuple):
     """A chunk's row."""
 
     start: int
@@ -34,14 +34,14 @@ class _Stored(NamedTuple):
 
 
 def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
-    """Copies chunks into one array; the rows of unreadable samples are NaN (of text, None).
+    """Copies chunks into one array; the rows of unreadable samples are NaN (None for text).
 
     Args:
         rows: (start, count, dtype, shape, checksum, kind, size_bytes, uri, payload) of each chunk, in order.
         size: The number of samples.
         unreadable: The samples that could not be read.
-        what: What the outputs are, for messages.
-        verify: Whether to compare checksums.
+        what: Description of the outputs, for messages.
+        verify: Whether to verify checksums.
 
     Raises:
         StoreError: If outputs are missing, or do not fit together.
@@ -49,7 +49,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
     """
     import numpy as np
 
-    chunks = (_Stored(*row) for row in rows)
+    chunks = (_Chunk(*row) for row in rows)
     parts = _Parts(size, what, verify)
     covered: Ranges = []
     with ThreadPoolExecutor(FAR_AWAY) as threads:
@@ -57,7 +57,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
         for chunk in chunks:
             pending.append(threads.submit(parts.copy, chunk))
             allowed = THREADS if not chunk.uri or is_local(chunk.uri) else FAR_AWAY
-            if len(pending) > allowed or not covered:  # the first one says what the others have to be like
+            if len(pending) > allowed or not covered:  # the first one determines the shape and type of the others
                 covered.append(pending.popleft().result())
         covered += [future.result() for future in pending]
     whole = parts.whole
@@ -71,7 +71,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
 
 
 class _Parts:
-    """An array that is copied together.
+    """An array that is assembled from chunks.
 
     Attributes:
         whole: The array, of shape [samples, …]; None before the first chunk.
@@ -83,8 +83,8 @@ class _Parts:
         self.verify = verify
         self.whole: np.ndarray[Any, Any] | None = None
 
-    def copy(self, chunk: _Stored) -> tuple[int, int]:
-        """Copies a chunk to its place; returns which samples these are."""
+    def copy(self, chunk: _Chunk) -> tuple[int, int]:
+        """Copies a chunk to its place; returns its range of samples."""
         import numpy as np
 
         start, stop = place = chunk.start, chunk.start + chunk.samples
@@ -107,8 +107,8 @@ class _Parts:
         whole[start:stop] = values
         return place
 
-    def _read_to_its_place(self, chunk: _Stored) -> bool:
-        """Reads a file straight into the array, if its bytes are just that part of it."""
+    def _read_to_its_place(self, chunk: _Chunk) -> bool:
+        """Reads a file directly into the array if its bytes match that part of it."""
         whole = self.whole
         if not chunk.uri or whole is None or chunk.dtype != whole.dtype.name or tuple(chunk.shape) != whole.shape[1:]:
             return False
@@ -119,7 +119,7 @@ class _Parts:
         self._compare(room, chunk)
         return True
 
-    def _compare(self, data: bytes | memoryview, chunk: _Stored) -> None:
+    def _compare(self, data: bytes | memoryview, chunk: _Chunk) -> None:
         if self.verify:
             where = f"{self.what}, samples {chunk.start} to {chunk.start + chunk.samples - 1}"
             encoding.verify(data, chunk.checksum, where)

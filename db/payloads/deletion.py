@@ -1,4 +1,4 @@
-"""Deleting files of outputs: those of this store, and no other file, whatever a row names."""
+"""Deletes output files: only those of this store, whatever path a row has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("testbed")
 
 
 class File(NamedTuple):
-    """A file that a row names.
+    """A file that a row refers to.
 
     Attributes:
         uri: The file.
@@ -33,12 +33,12 @@ class File(NamedTuple):
 
 
 def payload_owner(database: Database, row: EvaluationRow) -> str:
-    """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
+    """The folder for an evaluation's outputs outside the database, unique among all stores."""
     return f"{row.fingerprint}-{digest([display_url(database.url), row.id, row.created_at.isoformat()])[:8]}"
 
 
 def files_of(database: Database, session: Session, condition: Any) -> list[File]:
-    """The files that chunks name, for `delete_files`; found before the rows are deleted."""
+    """The files that chunks refer to, for `delete_files`; call it before deleting the rows."""
     trusted = {database.external.base} if database.external is not None else set()
     rows = session.execute(
         sa.select(OutputChunkRow, EvaluationRow)
@@ -57,11 +57,11 @@ def files_of(database: Database, session: Session, condition: Any) -> list[File]
 def delete_files(
     files: Iterable[File], left: Callable[[str, str], None] = lambda uri, why: log.debug("%s: %s", uri, why)
 ) -> None:
-    """Deletes those of the files that are ours.
+    """Deletes the files that belong to this store.
 
     Args:
-        files: From `files_of`.
-        left: Called with each of the others and why it stays.
+        files: The result of `files_of`.
+        left: Called with each file that stays, and the reason.
     """
     for file in files:
         if not file.ours:

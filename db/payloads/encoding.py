@@ -27,11 +27,11 @@ from testbed.tracing import access_log
 if TYPE_CHECKING:
     import numpy as np
 
-BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
-REPAIR = "testbed store repair drops it, and says what computes it again"
-PART = ".part"  # ends the names of files that are being written
+BFLOAT16 = "bfloat16"  # not a numpy type: stored as uint16, and converted exactly to float32 when read
+REPAIR = "testbed store repair drops it, and prints the command that recomputes it"
+PART = ".part"  # suffix of files that are being written
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-AT_ONCE = 2**26  # bytes of a file in one call, which takes at most 2 GiB
+AT_ONCE = 2**26  # bytes per read call, which is limited to 2 GiB
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 T = TypeVar("T")
@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Payload:
-    """An encoded array: its bytes, and what is needed to decode it.
+    """An encoded array: its bytes, and the fields for decoding it.
 
     Attributes:
-        given_checksum: That of the bytes, if it is known.
+        given_checksum: The checksum of the bytes, if known.
     """
 
     data: bytes | memoryview
@@ -53,7 +53,7 @@ class Payload:
 
     @cached_property
     def checksum(self) -> str:
-        """The checksum of the bytes, computed when it is first asked for."""
+        """The checksum of the bytes, computed on first access."""
         return self.given_checksum or digest_bytes(self.data)
 
 
@@ -79,7 +79,7 @@ def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int
     A list of JSON values is returned as an array of objects [count].
 
     Raises:
-        CorruptOutputError: If the bytes are no array of this type and shape.
+        CorruptOutputError: If the bytes are not an array of this type and shape.
     """
     import numpy as np
 
@@ -92,20 +92,20 @@ def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int
             texts[:] = values
             return texts
         width(dtype)
-        if min((count, *shape)) < 0:  # which numpy would compute from the others
+        if min((count, *shape)) < 0:  # numpy would infer negative sizes
             raise ValueError(f"the shape is {[count, *shape]}")
         stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
         array = np.frombuffer(data, dtype=stored).reshape(count, *shape)
     except (ValueError, TypeError, RecursionError, OverflowError, SyntaxError) as error:
         raise CorruptOutputError(
-            f"stored bytes are no {dtype[:40]} values of the shape {shortened(str([count, *shape]))[1:-1]}: {error};"
+            f"stored bytes are not {dtype[:40]} values of the shape {shortened(str([count, *shape]))[1:-1]}: {error};"
             f" testbed store check lists all such outputs; {REPAIR}"
         ) from error
     return widen_bfloat16(array) if dtype == BFLOAT16 else array
 
 
 def widen_bfloat16(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The float32 values of bfloat16 bit patterns (uint16); exact, since float32 has the same exponent range."""
+    """Converts bfloat16 bit patterns (uint16) to float32; exact, since it has the same exponent range."""
     import numpy as np
 
     return (bits.astype(np.uint32) << 16).view(np.float32)
@@ -121,10 +121,10 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
 
 
 def width(dtype: str) -> int:
-    """The bytes of one stored number.
+    """Returns the number of bytes of one stored number.
 
     Raises:
-        TypeError: If it is no type of numbers.
+        TypeError: If it is not a numeric type.
     """
     import numpy as np
 
@@ -140,8 +140,8 @@ def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REP
     Args:
         data: The bytes.
         checksum: The stored checksum.
-        what: What the bytes are, for the message.
-        repair: What to do, for the message.
+        what: Description of the bytes, for the message.
+        repair: Instruction, for the message.
 
     Raises:
         CorruptOutputError: If the checksum differs.
@@ -158,7 +158,7 @@ def _json(values: list[Any]) -> Payload:
         # ASCII only: models may emit unpaired surrogates, which UTF-8 cannot encode
         data = json.dumps(values, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (TypeError, ValueError) as error:
-        raise StoreError(f"outputs other than numbers must be JSON values; these are not: {error}") from error
+        raise StoreError(f"outputs other than numbers must be JSON values: {error}") from error
     return Payload(data, JSON, len(values), ())
 
 
@@ -179,7 +179,7 @@ class External:
     """Payloads outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``.
 
     Raises:
-        StoreError: If the URL has a password in it.
+        StoreError: If the URL contains a password.
     """
 
     def __init__(self, base: str) -> None:
@@ -190,8 +190,8 @@ class External:
         """Stores a payload of an evaluation and returns its URI.
 
         Args:
-            owner: A name unique to this evaluation among all stores that share the place, so that deleting its files
-                does not delete those of another.
+            owner: A name unique to this evaluation among all stores at this URL, so that deleting its files does not\n
+                              delete those of another.
             kind: The kind of outputs, such as ``logits``.
             start: The first sample.
             payload: The payload.
@@ -208,15 +208,15 @@ class External:
 
 
 def _send(uri: str, data: bytes | memoryview) -> None:
-    with _open(uri, "wb") as file:  # object stores show a file when it is whole
+    with _open(uri, "wb") as file:  # object stores publish only complete files
         file.write(data)
 
 
 def _publish(folder: Path, name: str, payload: Payload) -> str:
-    """Writes a file that is there whole or not at all, and outlasts a power failure as a commit does.
+    """Writes a file atomically and durably, like a commit.
 
     Returns:
-        The file's name; it ends with the checksum, which is computed meanwhile.
+        The file's name; it ends with the checksum, which is computed while writing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{name}.bin.{os.getpid()}-{secrets.token_hex(4)}{PART}"
@@ -239,10 +239,10 @@ def _publish(folder: Path, name: str, payload: Payload) -> str:
 
 
 def absolute_url(base: str) -> str:
-    """Makes a path or file URL absolute; other URLs are not changed. Without a slash at its end.
+    """Makes a path or file URL absolute; other URLs are unchanged. Removes a trailing slash.
 
     Raises:
-        StoreError: If it has a password in it.
+        StoreError: If it contains a password.
     """
     base = base.rstrip("/")
     scheme, separator, path = base.partition("://")
@@ -254,16 +254,16 @@ def absolute_url(base: str) -> str:
 
 
 def read(place: Location, offset: int = 0, size: int | None = None) -> memoryview:
-    """The bytes of a payload, but never more than one more than its row says.
+    """Reads the bytes of a payload, at most one more than its row declares.
 
     Args:
-        place: Where it lies.
+        place: Its location.
         offset: The first byte.
-        size: How many; None for all that follow.
+        size: Number of bytes; None for all that follow.
 
     Raises:
-        LostOutputError: If there is no such file.
-        UnreadOutputError: If it cannot be read for another reason, or is no file of outputs.
+        LostOutputError: If the file does not exist.
+        UnreadOutputError: If it cannot be read for another reason, or is not an output file.
     """
 
     def read_from(file: Any, there: int) -> memoryview:
@@ -276,31 +276,31 @@ def read(place: Location, offset: int = 0, size: int | None = None) -> memoryvie
 
 
 def read_into(place: Location, room: memoryview) -> bool:
-    """Reads a payload into memory of its length; returns whether that is its length.
+    """Reads a payload into memory of its length; returns whether the length matches.
 
     Raises:
-        LostOutputError: If there is no such file.
-        UnreadOutputError: If it cannot be read for another reason, or is no file of outputs.
+        LostOutputError: If the file does not exist.
+        UnreadOutputError: If it cannot be read for another reason, or is not an output file.
     """
     return _of(place, lambda file, there: _fill(file, room, there) == len(room) == there)
 
 
 def _fill(file: Any, room: memoryview, there: int) -> int:
-    """Reads bytes until memory is full or the file ends; returns how many.
+    """Reads bytes until the memory is full or the file ends; returns their number.
 
     Raises:
-        OSError: If there are fewer than were told.
+        OSError: If there are fewer than announced.
     """
     filled = 0
     while filled < len(room) and (more := file.readinto(room[filled : filled + AT_ONCE])):
         filled += more
     if filled < min(len(room), there):
-        raise OSError(f"only {filled:,} of {there:,} bytes came")
+        raise OSError(f"only {filled:,} of {there:,} bytes arrived")
     return filled
 
 
 def delete_uri(uri: str) -> None:
-    """Deletes a file of outputs if it exists; whether it is one, the caller knows.
+    """Deletes an output file if it exists; the caller has to make sure that it is one.
 
     Raises:
         StoreError: If it cannot be deleted.
@@ -323,11 +323,11 @@ def _delete_far(uri: str) -> None:
 
 
 def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
-    """What an operation makes of a payload, which it is given open to read, with its length.
+    """Applies an operation to a payload, opened for reading, and its length.
 
     Raises:
-        LostOutputError: If there is no such file; names its URI.
-        UnreadOutputError: If it cannot be read for another reason; names its URI.
+        LostOutputError: If the file does not exist; the message has its URI.
+        UnreadOutputError: If it cannot be read for another reason; the message has its URI.
     """
 
     def once() -> T:
@@ -340,7 +340,7 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
             return once() if locations.is_local(place.uri) else far.repeatedly(once)
     except (OSError, ImportError, ValueError) as error:
         lost = isinstance(error, FileNotFoundError)
-        said = "there is no such file" if lost and str(error) in place.uri else error  # some say only its path
+        said = "no such file" if lost and str(error) in place.uri else error  # some libraries report only the path
         kind = LostOutputError if lost else UnreadOutputError
         unread = kind(f"the outputs at {place.uri} cannot be read: {said}")
         unread.silent = place.base if far.is_silence(error, place.uri) else ""
@@ -349,10 +349,10 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
 
 @contextmanager
 def _opened(uri: str) -> Iterator[tuple[Any, int]]:
-    """A file and its length; of this machine, only a regular one.
+    """Opens a file and returns it with its length; a local one must be regular.
 
     Raises:
-        ValueError: If it is no regular file.
+        ValueError: If it is not a regular file.
     """
     if not locations.is_local(uri):
         with _open(uri, "rb") as remote:
@@ -361,11 +361,11 @@ def _opened(uri: str) -> Iterator[tuple[Any, int]]:
             remote.seek(0)
             yield remote, length
         return
-    descriptor = os.open(locations.path_of(uri), os.O_RDONLY | _NO_WAIT)  # of a pipe, it would wait for a writer
+    descriptor = os.open(locations.path_of(uri), os.O_RDONLY | _NO_WAIT)  # a pipe would wait for a writer
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         yield file, about.st_size
 
 

@@ -1,4 +1,4 @@
-"""Places far away, such as object stores: what goes wrong there may go right a moment later, and has many names."""
+"""Retries for remote storage, such as object stores, whose errors are often transient and have many classes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from testbed.calls import reason_of
 from testbed.db.payloads.locations import is_local
 from testbed.errors import TestbedError
 
-PAUSES = (0.2, 0.8, 3.2)  # seconds, each before one more attempt
-PATIENCE = 10.0  # seconds after which there is none: some clients try again themselves, for long
+PAUSES = (0.2, 0.8, 3.2)  # seconds before each retry
+PATIENCE = 10.0  # seconds after which there are no more retries: some clients retry for long themselves
 
-# What stays as it is: nothing is there, one may not, the URL or the client is none.
+# Permanent errors: not found, not permitted, invalid URL or client.
 _LASTING = (
     *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError),
     *(ImportError, ValueError, TestbedError),
 )
 
 T = TypeVar("T")
-_given_up = False  # the last operation failed each time: until one succeeds, others are tried once
+_given_up = False  # the last operation failed after all retries: until one succeeds, others are tried once
 
 
 def repeatedly(operation: Callable[[], T]) -> T:
-    """Does something at a place far away; again a few times, where an answer was cut off or nobody answered.
+    """Runs an operation on remote storage; retries a few times if the answer is cut off or missing.
 
     Args:
-        operation: May be done several times.
+        operation: The operation, which must be repeatable.
 
     Raises:
-        OSError: If it failed each time. Clients of object stores raise errors of their own classes: such a one is the
-            cause, and the message begins with its name.
+        OSError: If it failed each time. Object store clients raise errors of their own classes; such an error is the
+            cause, and the message begins with its class.
     """
     global _given_up
     pauses = [] if _given_up else list(PAUSES)
@@ -52,7 +52,7 @@ def repeatedly(operation: Callable[[], T]) -> T:
 
 
 def is_silence(error: BaseException, uri: str) -> bool:
-    """Whether an error while reading a payload is one of its place, which the other files there would meet too."""
+    """Returns whether an error while reading a payload is due to its storage, and would also affect its other files."""
     of_place = isinstance(error, OSError | ImportError) and not isinstance(error, FileNotFoundError)
     return of_place and not is_local(uri)
 

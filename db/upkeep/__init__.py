@@ -1,1 +1,1 @@
-"""What keeps a store whole: checks, repair, merging, removal."""
+"""Maintenance of a store: checks, repair, merging, removal."""

@@ -1,4 +1,4 @@
-"""Faults of a store: what is wrong, with which model and setting, and what `repair` does about it."""
+"""Faults of a store: description, affected model and setting, and repair."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from testbed.db.upkeep.raw import RawRow, raw_rows
 T = TypeVar("T")
 
 
-class Change(NamedTuple):
-    """New values for the rows of a table that have certain values; none means that the rows are deleted."""
+class RowChange(NamedTuple):
+    """New values for the rows of a table with certain values; empty deletes the rows."""
 
     table: type[Any]
     key: Mapping[str, Any]
@@ -38,40 +38,40 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a store.
+    """A fault of a store.
 
     Attributes:
-        text: What, for people.
-        changes: What `repair` deletes or changes.
+        text: Description.
+        changes: Rows that `repair` deletes or changes.
         again: The evaluations that `repair` marks as failed, without scores and metrics; a run completes them.
-        hide: The evaluations that `repair` hides, because nobody can say what they are of.
-        lasts: What to do instead, if `repair` can do nothing about it.
+        hide: The evaluations that `repair` hides, because their model or setting cannot be determined.
+        lasts: Instruction for the user, if `repair` cannot fix it.
     """
 
     text: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RowChange, ...] = ()
     again: frozenset[int] = frozenset()
     hide: frozenset[int] = frozenset()
     lasts: str = ""
 
     @property
     def is_curable(self) -> bool:
-        """Whether `repair` can do anything about it."""
+        """True if `repair` can fix it."""
         return bool(self.changes or self.again or self.hide)
 
     @property
     def cure(self) -> str:
-        """The rows that `repair` would change; equal for one fault that is found twice."""
-        rows = sorted(repr((each.table.__tablename__, sorted(each.key.items()))) for each in self.changes)
+        """The rows that `repair` would change; equal if a fault is found twice."""
+        rows = sorted(repr((change.table.__tablename__, sorted(change.key.items()))) for change in self.changes)
         return repr((rows, sorted(self.again), sorted(self.hide)))
 
 
-class Known:
-    """The small tables of a store as far as they can be read, to name what a fault belongs to.
+class Inventory:
+    """The readable rows of a store's small tables, used to describe what a fault affects.
 
     Attributes:
-        bad: Rows with values that cannot be read, until they are told.
-        silent: Places of outputs that do not answer → how many of their files were therefore not tried.
+        bad: Rows with unreadable values that have not been reported yet.
+        silent: Storage locations that do not answer → number of their files that were skipped.
     """
 
     def __init__(self, database: Database) -> None:
@@ -87,14 +87,14 @@ class Known:
         }
 
     def read(self, table: type[Any], **where: Any) -> Iterator[Any]:
-        """The rows of a table as dictionaries; values that cannot be read are noted, and missing in these."""
+        """Reads the rows of a table as dictionaries; unreadable values are recorded and left out."""
         for row in raw_rows(self.database, table, **where):
             if row.bad:
                 self.bad.append((table, row))
             yield row.values
 
     def ask(self, question: Callable[[Session], T]) -> T:
-        """The answer to a question in a transaction of its own, asked again where the connection breaks."""
+        """Runs a query in its own transaction, and retries it if the connection breaks."""
 
         def once() -> T:
             with self.database.reading() as session:
@@ -108,26 +108,26 @@ class Known:
     # Names --------------------------------------------------------------------------------------------------------
 
     def name(self, evaluation_id: Any) -> str:
-        """Such as ``net on val``."""
+        """The cell as text, such as ``net on val``."""
         row = self.evaluations.get(evaluation_id, {})
         model = self.models.get(row.get("model_id", -1), {}).get("name", "an unknown model")
         return f"{model} on {self.settings.get(row.get('eval_setting_id', -1), {}).get('name', 'an unknown setting')}"
 
     def cell(self, evaluation_id: Any) -> str:
-        """Such as ``evaluation 7 (net on val)``."""
+        """The evaluation as text, such as ``evaluation 7 (net on val)``."""
         if evaluation_id not in self.evaluations:
             return f"evaluation {evaluation_id} (which is not in the store)"
         return f"evaluation {evaluation_id} ({self.name(evaluation_id)})"
 
     def cells(self, evaluation_ids: Iterable[int]) -> str:
-        """The first of some evaluations, and how many others there are."""
+        """The first of some evaluations, and the number of others."""
         ids = sorted(evaluation_ids)
         if not ids:
             return "of no evaluation"
         return self.cell(ids[0]) + (f" and {len(ids) - 1} more" if len(ids) > 1 else "")
 
     def dataset(self, dataset_id: Any) -> str:
-        """Such as ``data set photos (evaluation 7 (net on val))``."""
+        """The data set as text, such as ``data set photos (evaluation 7 (net on val))``."""
         name = self.datasets.get(dataset_id, {}).get("name", dataset_id)
         return f"the samples of data set {name} ({self.cells(self.of_dataset(dataset_id))})"
 
@@ -138,7 +138,7 @@ class Known:
         return frozenset(key for key, row in self.evaluations.items() if row.get("dataset_id") == dataset_id)
 
     def is_complete(self, evaluation_id: Any) -> bool:
-        """Whether an evaluation is complete."""
+        """Returns whether an evaluation is complete."""
         return bool(self.evaluations.get(evaluation_id, {}).get("status") == "complete")
 
     def with_derived(self, evaluation_id: Any) -> frozenset[int]:
@@ -152,13 +152,13 @@ class Known:
         return frozenset(
             key
             for key, row in self.evaluations.items()
-            if any(_mentions(row.get("identity"), each) for each in holders)
+            if any(_mentions(row.get("identity"), holder) for holder in holders)
         )
 
     # Faults -------------------------------------------------------------------------------------------------------
 
     def scoring(self, evaluation_id: int, what: str) -> Fault:
-        """A fault of the scores or metrics of an evaluation: they follow from its outputs."""
+        """A fault of the scores or metrics of an evaluation, which can be recomputed from its outputs."""
         text = f"{self.cell(evaluation_id)} {what}"
         if self.evaluations.get(evaluation_id, {}).get("origin") == "imported":
             return Fault(text, hide=frozenset([evaluation_id]))
@@ -169,30 +169,30 @@ class Known:
         key = {name: row[name] for name in ("evaluation_id", "kind", "start")}
         last = row["start"] + row["count"] - 1 if "count" in row else "?"
         text = f"{self.cell(row['evaluation_id'])}, {row['kind']}, samples {row['start']} to {last}: {what}"
-        return Fault(text, (Change(OutputChunkRow, key),), again=self.with_derived(row["evaluation_id"]))
+        return Fault(text, (RowChange(OutputChunkRow, key),), again=self.with_derived(row["evaluation_id"]))
 
     def samples(self, dataset_id: Any, what: str) -> Fault:
         """A fault of a list of samples: a run stores it again."""
         changes = (
-            Change(SampleRow, {"dataset_id": dataset_id}),
-            Change(DatasetRow, {"id": dataset_id}, {"class_names": None}),
+            RowChange(SampleRow, {"dataset_id": dataset_id}),
+            RowChange(DatasetRow, {"id": dataset_id}, {"class_names": None}),
         )
-        again = frozenset(chain.from_iterable(self.with_derived(each) for each in self.of_dataset(dataset_id)))
+        again = frozenset(chain.from_iterable(self.with_derived(number) for number in self.of_dataset(dataset_id)))
         return Fault(f"{self.dataset(dataset_id)} {what}", changes, again=again)
 
     def definition(self, digest: str, what: str) -> Fault:
-        """A fault of a definition: evaluations that begin again store theirs, records are made anew."""
+        """A fault of a definition: evaluations that begin again store theirs, records are rebuilt."""
         users = self.mentioning(digest)
         record = self.definitions.get(digest, {}).get("kind") == "record"
-        changes = [Change(DefinitionRow, {"digest": digest})]
+        changes = [RowChange(DefinitionRow, {"digest": digest})]
         if record:
-            changes.append(Change(tables.EvaluationRecordRow, {"record": digest}))
+            changes.append(RowChange(tables.EvaluationRecordRow, {"record": digest}))
         outdated = {key for key in users if (self.evaluations[key].get("identity") or {}).get("set_aside") == digest}
         text = f"the definition {digest} ({self.cells(users)}) {what}"
         return Fault(text, tuple(changes), again=users - outdated, hide=frozenset(outdated))
 
     def row(self, table: type[Any], row: RawRow) -> Fault:
-        """A fault of values that cannot be read."""
+        """A fault of unreadable values."""
         what = "; ".join(f"the column {column} {reason}" for column, reason in row.bad.items())
         values = row.values
         own = values.get("id")
@@ -205,7 +205,7 @@ class Known:
         if table is EvaluationRow:
             return self._evaluation_row(values, row.bad, what)
         if table is ModelRow or table is EvalSettingRow:
-            changes = (Change(table, {"id": own}, {name: _harmless(table, name, own) for name in row.bad}),)
+            changes = (RowChange(table, {"id": own}, {name: _harmless(table, name, own) for name in row.bad}),)
             noun = "model" if table is ModelRow else "eval setting"
             return Fault(f"{noun} {values.get('name', own)}: {what}", changes)
         key = {column.name: values[column.name] for column in table.__table__.primary_key if column.name in values}
@@ -213,11 +213,11 @@ class Known:
         text = f"{self.cell(owner) if owner is not None else key}, {table.__tablename__}: {what}"
         scored = table in (tables.ScoreRow, tables.MetricRow, tables.SampleErrorRow)
         again = self.with_derived(owner) if scored else frozenset[int]()
-        return Fault(text, (Change(table, key),) if key else (), again=again)
+        return Fault(text, (RowChange(table, key),) if key else (), again=again)
 
     def _evaluation_row(self, values: Mapping[str, Any], bad: Mapping[str, str], what: str) -> Fault:
         own = values.get("id")
-        changes = (Change(EvaluationRow, {"id": own}, {name: _harmless(EvaluationRow, name, own) for name in bad}),)
+        changes = (RowChange(EvaluationRow, {"id": own}, {name: _harmless(EvaluationRow, name, own) for name in bad}),)
         harmless = {
             "environment",
             "created_at",
@@ -237,7 +237,7 @@ class Known:
 
 
 def _harmless(table: type[Any], column: str, row_id: Any) -> Any:
-    """A value for a column whose own cannot be read."""
+    """A substitute for an unreadable value of a column."""
     kind = table.__table__.columns[column]
     if kind.nullable:
         return None
@@ -250,7 +250,7 @@ def _harmless(table: type[Any], column: str, row_id: Any) -> Any:
 
 def _mentions(value: Any, digest: str) -> bool:
     if isinstance(value, dict):
-        return any(_mentions(each, digest) for each in value.values())
+        return any(_mentions(inner, digest) for inner in value.values())
     if isinstance(value, list):
-        return any(_mentions(each, digest) for each in value)
+        return any(_mentions(inner, digest) for inner in value)
     return bool(value == digest)

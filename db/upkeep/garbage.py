@@ -1,4 +1,4 @@
-"""Files of outputs that no row names: of runs killed before the row was stored, of purges that were cut off."""
+"""Output files without a row: from runs killed before storing the row, and from interrupted purges."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _COLUMNS = (
 
 @dataclass
 class Garbage:
-    """Files that no row names.
+    """Files without a row.
 
     Attributes:
-        own: In the folders of this store's evaluations: URI → bytes.
-        others: In other folders of places that the user named: of evaluations that were purged, or of other stores.
-        young: How many were left out since they are less than an hour old.
+        own: Files in the folders of this store's evaluations: URI → bytes.
+        others: Files in other folders at the user's URLs: from purged evaluations, or from other stores.
+        young: Number of files left out because they are less than an hour old.
     """
 
     own: dict[str, int] = field(default_factory=dict)
@@ -44,27 +44,31 @@ class Garbage:
 
 
 def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
-    """Lists files that no row names, below the URLs that the store's rows name and those that the user names.
+    """Lists files without a row, below the URLs in the store's rows and those that the user gives.
 
-    Where only a row says that outputs are, only the folders count that this store makes for its evaluations: a row may
-    name any place.
+    At URLs that only rows refer to, only the folders of this store's evaluations are listed, since a row may contain\n
+      any URL.
 
     Args:
         store: The store.
-        bases: Payload URLs, besides the one of the store.
+        bases: Payload URLs in addition to that of the store.
 
     Raises:
-        StoreError: If a place cannot be listed.
+        StoreError: If a URL cannot be listed.
     """
     rows, owners = _named(store)
     trusted = {absolute_url(base) for base in bases} | (
         {store.database.external.base} if store.database.external else set()
     )
     places = {Location.of(row) for row in rows}
-    said = {each.base for each in places if each.folder in owners and each.is_deletable("", each.folder, ())}
+    said = {
+        location.base
+        for location in places
+        if location.folder in owners and location.is_deletable("", location.folder, ())
+    }
     listed = [(place, *file) for place in sorted(said | trusted) for file in _files(place, place in said)]
     moment = time.time()
-    # Read again after the files, whose list may have taken hours: what was stored meanwhile is named by now.
+    # Read again after listing files, which may have taken hours: rows may have been stored meanwhile.
     rows, owners = _named(store)
     named = {row.uri for row in rows}
     found = Garbage()
@@ -80,7 +84,7 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
 
 
 def _named(store: Store) -> tuple[list[Any], set[str]]:
-    """The rows that name files, and the folders of all evaluations."""
+    """The rows with files, and the folders of all evaluations."""
 
     def read() -> tuple[list[Any], set[str]]:
         with store.database.reading() as session:
@@ -96,7 +100,7 @@ def _files(place: str, has_rows: bool) -> Iterable[tuple[str, int, float]]:
 
     Args:
         place: The URL.
-        has_rows: Whether rows name files there, so that it must exist.
+        has_rows: Whether rows refer to files there, so that it must exist.
     """
     try:
         root, listed = far.repeatedly(lambda: _listed(place, has_rows))
@@ -104,32 +108,32 @@ def _files(place: str, has_rows: bool) -> Iterable[tuple[str, int, float]]:
         raise StoreError(f"the files at {place} cannot be listed: {reason_of(error)}") from error
     for path, about in sorted(listed.items()):
         inner = path.removeprefix(root).strip("/")
-        if inner.count("/") == 1 and is_outputs_name(inner.rpartition("/")[2]):  # nothing that we have not written
+        if inner.count("/") == 1 and is_outputs_name(inner.rpartition("/")[2]):  # only files written by testbed
             yield f"{place}/{inner}", int(about.get("size") or 0), _time(about)
 
 
 def _listed(place: str, has_rows: bool) -> tuple[str, dict[str, Any]]:
-    """The path that a URL names in its file system, and what is below."""
+    """The path of a URL in its file system, and the files below."""
     import fsspec
 
     filesystem, root = fsspec.core.url_to_fs(place)
     filesystem.invalidate_cache()
     try:
-        filesystem.ls(root)  # `find` leaves out what it may not list
+        filesystem.ls(root)  # `find` silently skips what it may not list
         if is_local(place) and filesystem.isfile(root):
             raise NotADirectoryError("it is a file, not a folder")
     except FileNotFoundError:
         if has_rows:
             raise
         bucket = "" if is_local(place) else root.partition("/")[0]
-        with contextlib.suppress(PermissionError):  # which need not cover the whole bucket
+        with contextlib.suppress(PermissionError):  # permissions need not cover the whole bucket
             filesystem.ls(bucket) if bucket else None
         return root, {}
     return root, filesystem.find(root, maxdepth=2, detail=True)
 
 
 def _time(about: dict[str, Any]) -> float:
-    """When a file was changed, as its file system tells it; now if it does not, so that it is left alone."""
+    """The modification time of a file; now if the file system does not provide it, so that the file is kept."""
     for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
         value = about.get(key)
         if isinstance(value, datetime):

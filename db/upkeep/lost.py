@@ -1,4 +1,4 @@
-"""Files of outputs that are gone from their place: what is not there any more is computed again."""
+"""Missing output files, whose samples are recomputed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from testbed.errors import LostOutputError, UnreadOutputError
 
 
 def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
-    """Drops the rows of an evaluation that is not complete whose files are gone, so that a run computes them again.
+    """Drops the rows with missing files of an incomplete evaluation, so that a run recomputes them.
 
     Returns:
-        The number of samples, and where their outputs were.
+        The number of samples, and the location of their outputs.
     """
     chunk = OutputChunkRow
     columns = (chunk.uri, chunk.kind, chunk.start, chunk.count, chunk.checksum, chunk.size_bytes)
@@ -58,10 +58,10 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
 
 
 def lost(places: Sequence[Location]) -> list[Location]:
-    """Those of some files that are not there, though the folder or the bucket is that they were stored in.
+    """Returns the files that are missing although their folder or bucket exists.
 
-    Each is looked for twice. A place that does not answer, may not be read, or is not there itself, as where a disk is
-    not mounted, says nothing of its files.
+    Each is looked up twice. Files count as present if their storage does not answer, is not readable, or does not
+    exist itself, for example because a disk is not mounted.
     """
     if not places or _is_silent(places[0]):
         return []
@@ -90,7 +90,7 @@ def _is_lost(place: Location) -> bool:
 
 
 def _is_there(base: str) -> bool:
-    """Whether a folder, or the bucket of a URL, is there; its files may all be gone."""
+    """Returns whether a folder, or the bucket of a URL, exists; its files may all be missing."""
     if is_local(base):
         return Path(path_of(base)).is_dir()
     try:

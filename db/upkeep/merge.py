@@ -1,7 +1,7 @@
-"""Copies what one store has and another lacks, on SQLite or Postgres.
+"""Copies what is missing from one store to another, on SQLite or Postgres.
 
-An evaluation with the same identity is the same evaluation. Nothing that is complete is overwritten. Each evaluation is
-one transaction, so that a copy that was stopped goes on where it was.
+Evaluations with the same identity are the same. Complete evaluations are never overwritten. Each evaluation is
+one transaction, so an interrupted copy resumes.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from testbed.db.tables import (
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import CorruptOutputError
 
-AT_ONCE = 200  # rows read at a time; of outputs, which are large, fewer
+AT_ONCE = 200  # rows read at a time; fewer for outputs, which are large
 OUTPUTS_AT_ONCE = 4
 SAME_VALUE = 1e-6
 
-# What belongs to an evaluation besides its outputs, and what is found by its content: table → key.
+# Data of an evaluation besides its outputs, and data keyed by content: table → key.
 _PARTS = (SampleErrorRow, ScoreRow, MetricRow, EvaluationRecordRow, CertificateRow)
 _BY_CONTENT: dict[Any, tuple[str, ...]] = {
     DefinitionRow: ("digest",),
     ArtifactRow: ("fingerprint",),
     ItemValueRow: ("node", "digest"),
 }
-# What a damaged row of these is, for people.
+# Descriptions of damaged rows.
 _DAMAGED: dict[Any, str] = {
     ArtifactRow: "artifact {fingerprint} ({kind})",
     ItemValueRow: "the value of the item {digest} of {node}",
@@ -66,14 +66,14 @@ _NAMES = (
 
 
 @dataclass
-class Merged:
-    """What was copied.
+class MergeReport:
+    """The outcome of a merge.
 
     Attributes:
-        copied: Evaluations that are new.
-        known: Evaluations that were there already.
+        copied: Number of new evaluations.
+        known: Number of evaluations that were already there.
         conflicts: Lines about evaluations that both stores have with different metrics; the target keeps its own.
-        unreadable: Lines about what is not copied, because it cannot be read or differs from its checksum.
+        unreadable: Lines about data that were not copied because they cannot be read or differ from their checksum.
     """
 
     copied: int = 0
@@ -84,17 +84,17 @@ class Merged:
 
 def merge(
     source: Store, target: Store, outputs: bool = True, tell: Callable[[str, float], None] = lambda what, share: None
-) -> Merged:
-    """Copies the visible evaluations of a store, and all that belongs to them, to another one.
+) -> MergeReport:
+    """Copies the visible evaluations of a store, and all data that belong to them, to another one.
 
-    Outputs go to where the target stores outputs, wherever the source has them.
+    Outputs are written to the target's location, wherever the source has them.
 
     Args:
-        source: Open to read.
-        target: Open to write.
-        outputs: Whether to copy outputs. Without them, results are copied as imported ones: they can be shown and
-            compared, but not scored again.
-        tell: Told what is being copied, and the share of it that is done.
+        source: Store open for reading.
+        target: Store open for writing.
+        outputs: Whether to copy outputs. Without them, results count as imported: they can be shown and compared, but
+            not scored again.
+        tell: Progress callback; takes a description and the share that is done.
     """
     return _Merge(source, target, outputs, tell).run()
 
@@ -102,11 +102,11 @@ def merge(
 class _Merge:
     def __init__(self, source: Store, target: Store, outputs: bool, tell: Callable[[str, float], None]) -> None:
         self.source, self.target, self.outputs, self.tell = source, target, outputs, tell
-        self.merged = Merged()
+        self.merged = MergeReport()
         self._datasets: dict[int, int] = {}  # ids in the source → ids in the target
         self._evaluations: dict[int, int] = {}
 
-    def run(self) -> Merged:
+    def run(self) -> MergeReport:
         for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
             self._copy_content(table)
         self._copy_claims()
@@ -116,7 +116,7 @@ class _Merge:
             self.tell("copying evaluations", number / len(rows))
             name = f"{row['model_name']} on {row['setting_name']}"
             if row["derived_from_id"] is not None and row["derived_from_id"] not in self._evaluations:
-                self.merged.unreadable.append(f"{name}: the evaluation whose outputs it takes was not copied")
+                self.merged.unreadable.append(f"{name}: the evaluation with its outputs was not copied")
                 continue
             try:
                 copied, conflict = patiently(partial(self._copy_evaluation, row))
@@ -146,7 +146,7 @@ class _Merge:
             self.merged.unreadable += patiently(partial(self._copy_rows, table, keys, part))
 
     def _copy_rows(self, table: Any, keys: Sequence[Any], part: Sequence[Any]) -> list[str]:
-        """Copies the rows with some keys; returns what is wrong with those that are damaged, and not copied."""
+        """Copies the rows with some keys; returns descriptions of damaged rows, which are skipped."""
         with self.target.database.reading() as session:
             known = {tuple(row) for row in session.execute(sa.select(*keys).where(sa.tuple_(*keys).in_(part)))}
         lacking = [key for key in part if key not in known]
@@ -172,7 +172,7 @@ class _Merge:
         self._copy_names(EvalSettingRow, {each.eval_setting for each in claims}, ("created_at", "hidden_at"))
 
     def _copy_names(self, table: Any, names: Iterable[str], fields: Sequence[str]) -> None:
-        """Copies what is known about names that have just been made for claims."""
+        """Copies data about names that have just been created for claims."""
         columns = {field: table.__table__.c[field] for field in fields}
         own = [table.node == ""] if table is EvalSettingRow else []
 
@@ -189,7 +189,7 @@ class _Merge:
             patiently(partial(copy, part))
 
     def _dataset(self, dataset_id: int | None) -> int | None:
-        """The id of a data set in the target; it is copied if need be."""
+        """Returns the id of a data set in the target; copies the data set if necessary."""
         if dataset_id is None:
             return None
         if dataset_id not in self._datasets:
@@ -203,19 +203,19 @@ class _Merge:
                     insert_new(session, DatasetRow, [row])
                     known = session.scalars(found).one()
                     for part in self._batches(SampleRow, SampleRow.dataset_id == dataset_id):
-                        insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
+                        insert_new(session, SampleRow, [{**record, "dataset_id": known} for record in part])
             self._datasets[dataset_id] = known
         return self._datasets[dataset_id]
 
     def _batches(self, table: Any, condition: Any, size: int = AT_ONCE) -> Iterator[list[dict[str, Any]]]:
-        """Rows of the source; an error of whoever writes them is not one of the source."""
+        """Yields rows of the source; errors of the consumer are not attributed to the source."""
         with self.source.database.reading() as session:
             yield from _in_batches(_rows(session, table, condition, size), size)
 
     # Evaluations --------------------------------------------------------------------------------------------------
 
     def _copy_evaluation(self, row: dict[str, Any]) -> tuple[bool, str | None]:
-        """Copies an evaluation; returns whether it is new, and how the one that was there differs."""
+        """Copies an evaluation; returns whether it is new, and how it differs from an existing one."""
         names, source_id = {name: row[name] for name in _NAMES}, row["id"]
         row = {name: value for name, value in row.items() if name != "id" and name not in names}
         row["dataset_id"] = self._dataset(row["dataset_id"])
@@ -246,7 +246,7 @@ class _Merge:
             if known is None:
                 known = EvaluationRow(**row)
                 session.add(known)
-            else:  # what was begun here is no result; the other one is
+            else:  # the target's is not complete, the other one is
                 for name, value in row.items():
                     setattr(known, name, value)
                 for table in (*_PARTS, OutputChunkRow):
@@ -257,7 +257,7 @@ class _Merge:
         return True, None
 
     def _known(self, session: Session, row: dict[str, Any]) -> EvaluationRow | None:
-        """The same evaluation in the target; for a failure before the cell was identified, any result of the cell."""
+        """Finds the same evaluation in the target; if it failed before identification, any result of the cell."""
         own = EvaluationRow
         same = [own.model_id == row["model_id"], own.eval_setting_id == row["eval_setting_id"]]
         if row["hidden_at"] is not None:
@@ -274,17 +274,17 @@ class _Merge:
         for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
             size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
             for part in self._batches(table, table.evaluation_id == source_id, size):
-                new = [{**each, "evaluation_id": made.id} for each in part]
-                for each in new if table is OutputChunkRow else ():
-                    self._move(each, made)
-                for each in new if table is ScoreRow else ():
-                    encoding.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
-                for each in new if table is CertificateRow else ():
-                    del each["id"]
+                new = [{**record, "evaluation_id": made.id} for record in part]
+                for row in new if table is OutputChunkRow else ():
+                    self._move(row, made)
+                for row in new if table is ScoreRow else ():
+                    encoding.verify(_bytes_of(row), row["checksum"], f"score {row['name']}")
+                for row in new if table is CertificateRow else ():
+                    del row["id"]
                 insert_new(session, table, new)
 
     def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
-        """Puts outputs where the target stores outputs.
+        """Copies outputs to the target's location.
 
         Raises:
             CorruptOutputError: If they cannot be read, or differ from their checksum.
@@ -301,7 +301,7 @@ class _Merge:
             chunk |= {"uri": uri, "payload": None}
 
     def _conflict(self, session: Session, source_id: int, known: EvaluationRow) -> str | None:
-        """How the metrics of a complete evaluation differ between the stores; None if they do not."""
+        """Describes how the metrics of a complete evaluation differ between the stores; None if they do not."""
         with self.source.database.reading() as reading:
             theirs = _metrics(reading, source_id)
         ours = _metrics(session, known.id)
@@ -316,7 +316,7 @@ class _Merge:
 
 
 def _damage(table: Any, row: dict[str, Any]) -> str | None:
-    """What is wrong with what a row holds, which a run computes again; None if it is what was stored."""
+    """Describes the damage of a row, which a run can recompute; None if it is undamaged."""
     if table not in _DAMAGED:
         return None
     try:
@@ -327,17 +327,17 @@ def _damage(table: Any, row: dict[str, Any]) -> str | None:
 
 
 def _stays(session: Session, known: EvaluationRow, row: dict[str, Any]) -> bool:
-    """Whether an evaluation stays as it is: it is complete, a run computes it, or the other one is no result either."""
+    """Returns whether to keep an evaluation: it is complete, a run computes it, or the other one is incomplete."""
     return known.status == "complete" or row["status"] != "complete" or is_shared(session, known.id, None)
 
 
 def _bytes_of(row: dict[str, Any]) -> bytes:
-    """The stored bytes of a row; none where SQLite holds something else in their place."""
+    """The stored bytes of a row; empty if SQLite has another type in their place."""
     return row["payload"] if isinstance(row["payload"], bytes) else b""
 
 
 def _wanted() -> Any:
-    """Selects the visible evaluations, and those that have their outputs, with what is known of their names."""
+    """Selects the visible evaluations, and those with their outputs, joined with the data of their names."""
     table: Any = EvaluationRow.__table__
     about = (
         ModelRow.name.label("model_name"), ModelRow.model_type, ModelRow.parameters,
@@ -361,8 +361,8 @@ def _rows(session: Session, table: Any, condition: Any, at_once: int = AT_ONCE) 
 
 def _in_batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
     batch: list[Any] = []
-    for each in values:
-        batch.append(each)
+    for row in values:
+        batch.append(row)
         if len(batch) == size:
             yield batch
             batch = []
@@ -373,7 +373,7 @@ def _in_batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
 def _metrics(session: Session, evaluation_id: int) -> dict[tuple[str, str, str], float | None]:
     rows = sa.select(MetricRow.scorer, MetricRow.name, MetricRow.slice, MetricRow.value)
     found = session.execute(rows.where(MetricRow.evaluation_id == evaluation_id))
-    return {(each.scorer, each.name, each.slice): each.value for each in found}
+    return {(metric.scorer, metric.name, metric.slice): metric.value for metric in found}
 
 
 def _same(one: float | None, other: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""Rows as they lie in the database, read so that a value that nobody can read is told instead of raised.
+"""Raw rows of the database; unreadable values are reported instead of raising errors.
 
 SQLite stores any value in any column, and a damaged page may hold anything. Postgres checks what it stores.
 """
@@ -21,8 +21,8 @@ class RawRow(NamedTuple):
     """A row.
 
     Attributes:
-        values: Column → value, of the type that the table says; without the columns in ``bad``.
-        bad: Column → what is wrong with its value.
+        values: Column → value, of the type declared by the table; without the columns in ``bad``.
+        bad: Column → fault of its value.
     """
 
     values: dict[str, Any]
@@ -32,13 +32,13 @@ class RawRow(NamedTuple):
 def raw_rows(
     database: Database, table: type[Any], leave_out: Sequence[str] = ("payload",), **where: Any
 ) -> Iterator[RawRow]:
-    """The rows of a table; all of them, read from its first page to its last, unless some are asked for.
+    """Reads the rows of a table: by default all of them, from its first page to its last.
 
     Args:
-        database: The store's.
+        database: The store's database.
         table: A class of `tables`.
-        leave_out: Columns that are not read.
-        where: One column and its value: only these rows.
+        leave_out: Columns to skip.
+        where: A column and a value that the rows must have.
 
     Raises:
         StoreDamagedError: In the middle, if the rest cannot be read.
@@ -46,7 +46,7 @@ def raw_rows(
     """
     columns = [column for column in table.__table__.columns if column.name not in leave_out]
     on_sqlite = database.engine.dialect.name == "sqlite"
-    name = table.__tablename__  # before each column: SQLite takes the name of a missing one for a text
+    name = table.__tablename__  # prefixed to columns: SQLite reads the name of a missing one as a text
     names = ", ".join(f'{name}."{column.name}"' for column in columns)
     statement = f"SELECT {names} FROM {name}"
     if where:
@@ -64,7 +64,7 @@ def raw_rows(
 
 
 def _at_once(database: Database, statement: str) -> Sequence[Any]:
-    """All rows of a statement: no transaction is left waiting while they are checked, and a cut-off is read again."""
+    """Fetches all rows of a statement, so that no transaction stays open during checks; retries interruptions."""
 
     def read() -> Sequence[Any]:
         with database.reading() as session:
@@ -74,11 +74,11 @@ def _at_once(database: Database, statement: str) -> Sequence[Any]:
 
 
 def _streamed(database: Database, statement: str) -> Iterator[Any]:
-    """The rows of a SQLite file one by one, those before a damaged page included."""
+    """Yields the rows of a SQLite file one by one, including those before a damaged page."""
     with database.reading() as session:
         connection = session.connection()
         driver: Any = connection.connection.driver_connection
-        driver.text_factory = bytes  # text that is no UTF-8 would end the reading
+        driver.text_factory = bytes  # text that is not UTF-8 would stop the reading
         try:
             yield from connection.exec_driver_sql(statement)
         finally:
@@ -86,10 +86,10 @@ def _streamed(database: Database, statement: str) -> Iterator[Any]:
 
 
 def _decoded(column: sa.Column[Any], value: Any) -> Any:
-    """The value of a column of SQLite.
+    """Decodes the value of a SQLite column.
 
     Raises:
-        ValueError: If it is none; says what was found.
+        ValueError: If it is invalid; the message describes what was found.
     """
     if value is None:
         if not column.nullable:
@@ -111,12 +111,12 @@ def _decoded(column: sa.Column[Any], value: Any) -> Any:
         try:
             return datetime.fromisoformat(text)
         except ValueError:
-            raise ValueError(f"is no time: {_shown(text)}") from None
+            raise ValueError(f"is not a time: {_shown(text)}") from None
     if isinstance(kind, sa.JSON):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise ValueError(f"is no JSON ({error})") from None
+            raise ValueError(f"is not JSON ({error})") from None
     return text
 
 
@@ -128,11 +128,11 @@ def _typed(value: Any, kinds: Any, noun: str) -> Any:
 
 def _text(value: Any) -> str:
     if not isinstance(value, bytes):
-        return str(value)  # SQLite keeps a number in a column of JSON as a number
+        return str(value)  # SQLite stores a number in a JSON column as a number
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"is no text in UTF-8: {_shown(value)}") from None
+        raise ValueError(f"is not UTF-8 text: {_shown(value)}") from None
 
 
 def _shown(value: Any) -> str:

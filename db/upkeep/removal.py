@@ -1,4 +1,4 @@
-"""Removing: hiding evaluations, bringing them back, and deleting for good what was hidden."""
+"""Removal: hiding evaluations, restoring them, and permanently deleting hidden ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import retried
 from testbed.db.parts.names import Kind, row_of
 from testbed.db.payloads.deletion import delete_files, files_of
@@ -20,12 +20,12 @@ from testbed.errors import StoreError, UnknownNameError
 _SHOWN = 20
 
 
-class Removal(Part):
-    """What is out of sight, and what is gone."""
+class Removal(StorePart):
+    """Hides, restores and deletes evaluations."""
 
     @retried
     def hide(self, model: str, eval_setting: str) -> int:
-        """Removes the evaluations of a cell from sight; returns how many there were."""
+        """Hides the evaluations of a cell; returns their number."""
         with self.writing() as session:
             ids = self._ids(session, model, eval_setting, hidden=False)
             if not ids:
@@ -35,13 +35,13 @@ class Removal(Part):
 
     @retried
     def hide_evaluation(self, evaluation_id: int) -> None:
-        """Removes one evaluation from sight."""
+        """Hides one evaluation."""
         with self.writing() as session:
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id == evaluation_id).values(hidden_at=now()))
 
     @retried
     def unhide(self, model: str, eval_setting: str) -> int:
-        """Undoes the last `hide` of a cell; returns how many came back.
+        """Undoes the last `hide` of a cell; returns the number of restored evaluations.
 
         Raises:
             StoreError: If the cell was run again meanwhile, or its model or its setting is removed as well.
@@ -51,7 +51,7 @@ class Removal(Part):
             for kind, name in cell:
                 if row_of(session, kind, name, hidden=None).hidden_at is not None:
                     raise StoreError(
-                        f"the {kind} {name} is removed itself; restore it first: testbed store restore"
+                        f"the {kind} {name} is itself removed; restore it first: testbed store restore"
                         f" {'model' if kind == 'model' else 'setting'} {shlex.quote(name)}"
                     )
             ids = self._ids(session, model, eval_setting, hidden=True)
@@ -71,10 +71,10 @@ class Removal(Part):
 
     @retried
     def purge(self, left: Callable[[str, str], None] = lambda uri, why: None) -> tuple[int, int]:
-        """Deletes all removed evaluations with their outputs, and removed names without any evaluation left.
+        """Deletes all removed evaluations with their outputs, and removed names without remaining evaluations.
 
         Args:
-            left: Called with the URI of each file of outputs that is not deleted, and why.
+            left: Called with the URI of each output file that is not deleted, and the reason.
 
         Returns:
             The numbers of evaluations and of names deleted.

@@ -1,4 +1,4 @@
-"""Repairing: damaged values go, and what depends on them is marked so that a run completes it."""
+"""Repair: deletes damaged values, and marks dependent evaluations so that a run completes them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from testbed.db.base import in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow, MetricRow, ScoreRow, now
-from testbed.db.upkeep.damage import Change, Fault
+from testbed.db.upkeep.damage import Fault, RowChange
 from testbed.db.upkeep.soundness import Soundness
 from testbed.entities import Evaluation
 
-REASON = "testbed store repair dropped what was damaged; a run completes it"
+REASON = "testbed store repair dropped damaged parts; a run completes it"
 UNTRUSTED = "testbed store repair removed it, because its row in the table of evaluations was damaged"
 _ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Repaired:
-    """What `Maintenance.repair` did.
+class RepairReport:
+    """The outcome of `Maintenance.repair`.
 
     Attributes:
-        done: The faults about which something was done.
-        left: The others.
+        done: Faults that were fixed.
+        left: Other faults.
         again: The evaluations without scores and metrics that a run completes from what is stored.
-        hidden: The evaluations that are hidden.
+        hidden: Evaluations that were hidden.
     """
 
     done: Sequence[Fault]
@@ -40,31 +40,31 @@ class Repaired:
 
 
 class Maintenance(Soundness):
-    """What can be done about damage."""
+    """Repairs damage."""
 
     def repair(
         self,
         look: Callable[[], Iterable[Fault]] | None = None,
         tell: Callable[[Fault], None] = lambda fault: None,
-    ) -> Repaired:
+    ) -> RepairReport:
         """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
 
-        Nothing that is whole is deleted but scores and metrics that are computed from what was damaged. What is deleted
-        was found damaged twice, one look after the other.
+        Undamaged data are kept, except scores and metrics that are computed from damaged outputs. Data are deleted
+        only if they were found damaged in two consecutive checks.
 
         Args:
-            look: What finds the faults; `faults` by default.
-            tell: Called with each fault as soon as something was done about it.
+            look: Function that finds faults; `faults` by default.
+            tell: Called with each fault as soon as it was fixed.
 
         Raises:
-            StoreError: If the database does not answer or refuses a statement. What was told before is done; nothing
-                else is.
+            StoreError: If the database does not answer or refuses a statement. Faults reported before are fixed; others
+                are unchanged.
         """
         done: list[Fault] = []
         once: set[str] = set()
-        for _ in range(2 * _ROUNDS):  # some faults show only when others are gone
+        for _ in range(2 * _ROUNDS):  # some faults appear only when others are fixed
             found = list((look or self.faults)())
-            curable = [each for each in found if each.is_curable]
+            curable = [item for item in found if item.is_curable]
             twice = [each for each in curable if each.cure in once]
             once = {each.cure for each in curable}
             if not curable:
@@ -79,15 +79,15 @@ class Maintenance(Soundness):
             found = list((look or self.faults)())
         hidden = set(chain.from_iterable(each.hide for each in done))
         again = set(chain.from_iterable(each.again for each in done)) - hidden
-        return Repaired(done, found, self._named(again), self._named(hidden))
+        return RepairReport(done, found, self._named(again), self._named(hidden))
 
     @retried
     def _cure(self, done: Sequence[Fault]) -> None:
-        """All that is to be done about some faults, in one transaction."""
-        hide = set(chain.from_iterable(each.hide for each in done))
-        again = set(chain.from_iterable(each.again for each in done))
+        """Applies all changes for some faults in one transaction."""
+        hide = set(chain.from_iterable(fault.hide for fault in done))
+        again = set(chain.from_iterable(fault.again for fault in done))
         with self.writing() as session:
-            changes = {_key(change): change for each in done for change in each.changes}
+            changes = {_key(change): change for fault in done for change in fault.changes}
             for key in sorted(changes):
                 _apply(session, changes[key])
             moment = now()
@@ -119,19 +119,19 @@ class Maintenance(Soundness):
 
     @retried
     def reindex(self) -> None:
-        """Builds all indices of a SQLite file again, from the tables."""
+        """Rebuilds all indices of a SQLite file from the tables."""
         if self.database.url.get_backend_name() == "sqlite":
             with self.writing() as session:
                 session.execute(sa.text("REINDEX"))
 
 
-def _key(change: Change) -> tuple[int, str]:
-    """Puts new parents first, then other changes; equal for equal changes."""
+def _key(change: RowChange) -> tuple[int, str]:
+    """Sort key that puts new parents first, then other changes; equal for equal changes."""
     order = 0 if not change.key else 1 if change.values is not None else 2
     return order, repr((change.table.__tablename__, sorted(change.key.items()), sorted((change.values or {}).items())))
 
 
-def _apply(session: Session, change: Change) -> None:
+def _apply(session: Session, change: RowChange) -> None:
     table = change.table.__table__
     where = [table.c[name] == value for name, value in change.key.items()]
     if not change.key:

@@ -1,4 +1,4 @@
-"""Copies of SQLite stores: exact ones, and ones of what can still be read of a damaged file."""
+"""Copies of SQLite stores: exact ones, and copies of the readable part of a damaged file."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from testbed.db.store import Store
 from testbed.db.tables import Base
 from testbed.errors import StoreError
 
-_MOST_FAILURES = 20_000  # of a table: whoever has lost more has lost the rest of it
+_MOST_FAILURES = 20_000  # per table; after more failures, the rest of the table counts as lost
 
 
 def backup(url: str | None, target: Path) -> None:
     """Copies a SQLite store as it is at one moment, while others may write it.
 
     Args:
-        url: The store, as `Store.open` takes it.
+        url: The store, as for `Store.open`.
         target: A file that does not exist yet.
 
     Raises:
         StoreError: If it is on Postgres, or the file exists or cannot be written.
     """
     resolved = _sqlite_only(
-        url, "pg_dump --format=custom --file=FILE DATABASE makes a backup of a Postgres store, and pg_restore reads it"
+        url,
+        "use pg_dump --format=custom --file=FILE DATABASE to back up a Postgres store, and pg_restore to restore it",
     )
     source = opener(Path(resolved.database or ""), "read")
     _require_new(target)
@@ -50,22 +51,22 @@ def backup(url: str | None, target: Path) -> None:
 
 
 def salvage(url: str | None, target: Path) -> tuple[int, list[str]]:
-    """Copies what can be read of a damaged SQLite store to a new one; the old one is not changed.
+    """Copies the readable part of a damaged SQLite store to a new one; the old one is not changed.
 
     Args:
-        url: The store, as `Store.open` takes it.
+        url: The store, as for `Store.open`.
         target: A file that does not exist yet.
 
     Returns:
-        The number of rows that were copied, and the tables of which others were lost.
+        The number of copied rows, and the tables that lost rows.
 
     Raises:
         StoreError: If it is on Postgres, the file exists or cannot be written, or not even the list of tables can be
             read.
     """
-    resolved = _sqlite_only(url, "a Postgres server repairs its own files; restore the database from a backup")
+    resolved = _sqlite_only(url, "salvage is for SQLite files; restore a Postgres database from a backup")
     source = Path(resolved.database or "")
-    opener(source, "read")  # says what it is if it is no file
+    opener(source, "read")  # raises an error if it is not a file
     _require_new(target)
     Store.create(str(target)).close()
     with clear_errors(resolve_url(str(target))), contextlib.closing(_both(source, target, resolved)) as connection:
@@ -89,7 +90,7 @@ def _require_new(target: Path) -> None:
 
 
 def _both(source: Path, target: Path, url: URL) -> sqlite3.Connection:
-    """A connection to the new file, with the old one as ``old``."""
+    """Opens the new file, with the old one attached as ``old``."""
     connection = sqlite3.connect(target, isolation_level=None, uri=True)
     connection.text_factory = bytes
     try:
@@ -99,25 +100,26 @@ def _both(source: Path, target: Path, url: URL) -> sqlite3.Connection:
         connection.close()
         target.unlink()
         raise StoreError(
-            f"not even the list of tables of {display_url(url)} can be read ({error}); SQLite's own program may find"
+            f"not even the list of tables of {display_url(url)} can be read ({error}); SQLite's own program may"
+            " recover"
             f" more: sqlite3 FILE .recover | sqlite3 NEW"
         ) from error
     return connection
 
 
 def _copy(connection: sqlite3.Connection, table: str) -> tuple[int, bool]:
-    """Copies the rows of a table that can be read; returns how many these are, and whether they are all."""
+    """Copies the readable rows of a table; returns their number, and whether they are complete."""
     try:
         there = {row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")}
         own = {row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")}
         names = ", ".join(f'"{name.decode()}"' for name in sorted(there & own))
-    except sqlite3.OperationalError:  # such as a disk that fails: that the table is lost is not known
+    except sqlite3.OperationalError:  # for example a failing disk, which does not imply that the table is lost
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         return 0, False
     if not names:
         return 0, False
-    # Without an index, which may be damaged itself; a statement that fails has copied nothing.
+    # Without an index, which may also be damaged; a failed statement copies nothing.
     copy = f"INSERT OR IGNORE INTO main.{table} ({names}) SELECT {names} FROM old.{table} NOT INDEXED"
     waiting, failures = [(0, _last(connection, table))], 0
     while waiting and failures < _MOST_FAILURES:

@@ -1,4 +1,4 @@
-"""Looking for everything that is wrong with a store: damage, missing outputs, evaluations that lack something."""
+"""Finds all faults of a store: damage, missing outputs, incomplete evaluations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 
 from testbed.calls import reason_of
-from testbed.db.base import Part
+from testbed.db.base import StorePart
 from testbed.db.connection.retry import patiently
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
-from testbed.db.upkeep.damage import Fault, Known
+from testbed.db.upkeep.damage import Fault, Inventory
 from testbed.errors import StoreDamagedError, StoreError
 
-SALVAGE = "testbed store salvage NEW copies what can be read to a new store"
-BACKUP = "restore a backup: a Postgres server does not repair its files"
-_CHECKS: tuple[Callable[[Known], Iterator[Fault]], ...] = (
+SALVAGE = "testbed store salvage NEW copies the readable part to a new store"
+BACKUP = "restore a backup: Postgres cannot repair its files"
+_CHECKS: tuple[Callable[[Inventory], Iterator[Fault]], ...] = (
     check_rows.check_names,
     check_rows.check_definitions,
     check_rows.check_samples,
@@ -31,39 +31,40 @@ _CHECKS: tuple[Callable[[Known], Iterator[Fault]], ...] = (
 )
 
 
-class Soundness(Part):
-    """Whether what is stored is whole and unchanged."""
+class Soundness(StorePart):
+    """Checks whether stored data are complete and unchanged."""
 
     def check(self) -> Iterator[str]:
-        """Yields a line for each fault; a part of the store that cannot be read is one, too."""
+        """Yields a line for each fault, including unreadable parts of the store."""
         for fault in self.faults():
             yield f"{fault.text}; {fault.lasts}" if fault.lasts else fault.text
 
     def faults(self) -> Iterator[Fault]:
-        """Yields what is wrong, and what can be done about it.
+        """Yields faults with their repairs.
 
         Raises:
-            StoreError: If the database does not answer or refuses a statement, which says nothing of what is stored.
+            StoreError: If the database does not answer or refuses a statement, which does not imply a fault of the
+                stored data.
         """
         yield from self._guarded(self._check_file)
         whole: list[bool] = []
         yield from self._guarded(lambda: self._check_schema(whole))
         if whole == [False]:
-            return  # of other tables than today's nothing can be said
-        known: list[Known] = []
+            return  # only the current tables can be checked
+        known: list[Inventory] = []
         yield from self._guarded(lambda: self._read_known(known))
         for check in _CHECKS if known else ():
             yield from self._guarded(lambda check=check: self._check(check, known[0]))  # type: ignore[misc]
 
     def _guarded(self, part: Callable[[], Iterator[Fault]]) -> Iterator[Fault]:
-        """The faults of a part, or that the database calls it corrupt."""
+        """Yields the faults of a part, or a fault if the database reports it as corrupt."""
         try:
             yield from part()
         except StoreDamagedError as error:
             yield Fault(error.what, lasts=SALVAGE if self._on_sqlite else BACKUP)
         except StoreError:
             raise
-        except Exception as error:  # what a damaged file gives may break anything
+        except Exception as error:  # data of a damaged file may break anything
             if not self._on_sqlite:
                 raise
             yield Fault(f"a part of the store cannot be read: {reason_of(error)}", lasts=SALVAGE)
@@ -80,38 +81,38 @@ class Soundness(Part):
                         yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
 
     def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
-        """Yields what is missing; notes whether all tables and columns are there."""
+        """Yields missing tables, columns, indices and views; records whether tables and columns are complete."""
         tables, others = patiently(self._lacking)
         whole.append(not tables)
-        for each in (*tables, *others):
-            yield Fault(f"database: {each} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
+        for table in (*tables, *others):
+            yield Fault(f"database: {table} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
 
     def _lacking(self) -> tuple[list[str], list[str]]:
-        """The tables and columns that should be there and are not, and the indices and views."""
+        """The missing tables and columns, and the missing indices and views."""
         with self.reading() as session:
             there = sa.inspect(session.connection())
             lost = [table for table in Base.metadata.tables if not there.has_table(table)]
             whole = {name: table for name, table in Base.metadata.tables.items() if name not in lost}
             for name, table in whole.items():
-                columns = {each["name"] for each in there.get_columns(name)}
-                lost += [f"the column {name}.{each.name}" for each in table.columns if each.name not in columns]
+                columns = {column["name"] for column in there.get_columns(name)}
+                lost += [f"the column {name}.{column.name}" for column in table.columns if column.name not in columns]
             others = [] if "results" in there.get_view_names() else ["the view results"]
             for name, table in whole.items():
                 found = {index["name"] for index in there.get_indexes(name)}
                 others += [str(index.name) for index in table.indexes if index.name not in found]
         return lost, others
 
-    def _read_known(self, found: list[Known]) -> Iterator[Fault]:
-        known = Known(self.database)
+    def _read_known(self, found: list[Inventory]) -> Iterator[Fault]:
+        known = Inventory(self.database)
         found.append(known)
         yield from self._unreadable(known)
 
-    def _check(self, check: Callable[[Known], Iterator[Fault]], known: Known) -> Iterator[Fault]:
+    def _check(self, check: Callable[[Inventory], Iterator[Fault]], known: Inventory) -> Iterator[Fault]:
         yield from check(known)
         yield from self._unreadable(known)
 
-    def _unreadable(self, known: Known) -> Iterator[Fault]:
-        """The faults of values that could not be read since the last time."""
+    def _unreadable(self, known: Inventory) -> Iterator[Fault]:
+        """The faults of values that could not be read since the last call."""
         bad, known.bad = known.bad, []
         for table, row in bad:
             yield known.row(table, row)

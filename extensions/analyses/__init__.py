@@ -1,1 +1,1 @@
-"""Models side by side on the samples that they share, from what is stored: no model, data or GPU is needed."""
+"""Comparisons of models on shared samples, from stored results: no model, data or GPU is needed."""

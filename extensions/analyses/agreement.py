@@ -1,4 +1,4 @@
-"""Agreement of models: for each pair, and the number of models that get each sample right."""
+"""Agreement of models, by pair, and the number of models that get each sample right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from testbed.stored_results.slices import GROUP, labels_by
 
 
 class Pair(NamedTuple):
-    """Two models: how far their errors agree, and the share of samples with the same predicted class."""
+    """Two models: the agreement of their errors, and the share of samples with the same predicted class."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     same_class: float | None
 
 
-class With(NamedTuple):
+class MeanAgreement(NamedTuple):
     """A model and the mean agreement of its errors with those of some others."""
 
     model: str
@@ -43,14 +43,14 @@ class With(NamedTuple):
 
 
 class Agreements(NamedTuple):
-    """Models on the samples that all of them have.
+    """Agreement of models on their common samples.
 
     Attributes:
         n: The number of samples.
-        clusters: The number of groups of samples that intervals are about; None if each sample is one.
+        clusters: The number of groups of samples for intervals; None if samples are independent.
         right: Each model and its share of correct samples.
         pairs: Every pair.
-        counts: How many samples exactly k models get right, for k = 0 … models.
+        counts: The number of samples that exactly k models get right, for k = 0 … models.
     """
 
     n: int
@@ -68,7 +68,7 @@ def agreements(
     Args:
         store: The results store.
         setting: The setting.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1, such as ``top1``.
         tell: Called with notes on what was left out.
 
@@ -80,9 +80,9 @@ def agreements(
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "agreement")
     classes = {
-        each.model: predictions_of(store, each, samples.of(each)).classes[places]
-        for each, places in zip(table.evaluations, table.places, strict=True)
-        if has_logits(store, each)
+        evaluation.model: predictions_of(store, evaluation, samples.of(evaluation)).classes[places]
+        for evaluation, places in zip(table.evaluations, table.places, strict=True)
+        if has_logits(store, evaluation)
     }
     scores = dict(zip(table.models, table.scores.T, strict=True))
     clusters = clusters_in(samples, table)
@@ -108,16 +108,16 @@ def agreement_with(
     score: str,
     by: str | None = None,
     tell: Tell = lambda note: None,
-) -> tuple[int, list[With]]:
+) -> tuple[int, list[MeanAgreement]]:
     """Compares each model with some others, such as people.
 
     Args:
         store: The results store.
         setting: The setting.
-        others: Names or patterns of the others; each of them is compared with the rest of them, too.
-        models: Names or patterns; none means all.
+        others: Names or patterns of the others; each is also compared with the rest of them.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1, such as ``top1``.
-        by: Within which groups of samples errors are compared, as ``testbed groups --by`` names them; None: within all.
+        by: Groups of samples within which errors are compared, as for ``testbed groups --by``; None: all samples.
         tell: Called with notes on what was left out.
 
     Returns:
@@ -142,10 +142,12 @@ def agreement_with(
     right = table.scores[kept]
     means = mean_consistencies(right, columns, groups, None if clusters is None else clusters[kept])
     rows = [
-        With(model, float(right[:, place].mean()), len(columns) - (place in columns), mean)
+        MeanAgreement(model, float(right[:, place].mean()), len(columns) - (place in columns), mean)
         for place, (model, mean) in enumerate(zip(table.models, means, strict=True))
     ]
     if all(row.mean.consistency is None for row in rows):
-        raise StoreError(f"no errors on {setting} can be compared: chance agrees always, or there is one model only")
+        raise StoreError(
+            f"no errors on {setting} can be compared: expected agreement is always 1, or there is only one model"
+        )
     rows.sort(key=lambda row: -2.0 if row.mean.consistency is None else row.mean.consistency, reverse=True)
     return len(right), rows

@@ -1,4 +1,4 @@
-"""What models are worth if they may leave out the samples that they are least sure of, from their stored logits."""
+"""Accuracy of models that may abstain on their least confident samples, from stored logits."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from testbed.stored_results.side_by_side import (
 
 Array = np.ndarray[Any, Any]
 
-CORRECT = "top1"  # the score of each sample that says whether the answer is right
+CORRECT = "top1"  # the per-sample score for correctness
 PROBABILITY = "probability"
-# How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
+# Confidence measures: option of `testbed selective` → measure of `testbed.metrics.sureness`.
 MEASURED = {
     PROBABILITY: LOG_ODDS,
     "margin": MARGIN,
@@ -47,9 +47,9 @@ class Selective:
 
     Attributes:
         n: The number of samples.
-        unread: How many of them could not be read: they are wrong, and never answered.
+        unread: The number of unreadable samples, which count as wrong and are never answered.
         error: The share of wrong answers if all samples are answered.
-        clusters: The number of groups of samples that are drawn as wholes; None if each sample is one.
+        clusters: The number of groups that are resampled as a whole; None if samples are independent.
         fine_threshold: The guaranteed threshold on the scale that orders the samples, which does not saturate: log odds
             for ``probability``, −log(1 − margin) for ``margin``, else as it is. None if nothing is guaranteed.
     """
@@ -76,20 +76,20 @@ def selective_predictions(
     tell: Tell = lambda note: None,
     find: Callable[[Store, str, str], Evaluation] = evaluation_of,
 ) -> list[Selective]:
-    """Each model on each setting, settings in the given order and models by their area, the smallest first.
+    """Evaluates each model on each setting; settings in the given order, models by area, the smallest first.
 
     Args:
         store: The results store.
         models: Names or patterns.
         settings: Names or patterns.
-        risk: The share of wrong answers that is accepted, in (0, 1).
-        by: How sure a model is: one of `MEASURED`.
-        delta: How often a guarantee may be wrong.
+        risk: The accepted share of wrong answers, in (0, 1).
+        by: The confidence measure, one of `MEASURED`.
+        delta: The probability that a guarantee is wrong.
         tell: Called with notes on what was left out.
-        find: From a model and a setting to the evaluation; by default the reported one.
+        find: Function from a model and a setting to the evaluation; by default the reported one.
 
     Raises:
-        StoreError: If a model has no logits on a setting, or no score that says what is right.
+        StoreError: If a model has no logits on a setting, or no score for correctness.
     """
     samples = SampleTable(store)
     found = []
@@ -100,7 +100,8 @@ def selective_predictions(
         for row in rows:
             if row.unread:
                 tell(
-                    f"{row.unread:,} of {row.n:,} samples of {setting} have no logits of {row.model}: wrong, and never"
+                    f"{row.unread:,} of {row.n:,} samples of {setting} have no logits of {row.model}: they count as"
+                    " wrong, and are never"
                     " answered"
                 )
     return found
@@ -112,8 +113,9 @@ def _selective(
     _, logits = viewed(store, evaluation)
     if not len(logits) or logits.shape[1] < 2:
         raise StoreError(
-            f"{evaluation.model} on {evaluation.eval_setting} has logits of the shape {list(logits.shape)}; how sure a"
-            " model is takes samples, and two classes or more"
+            f"{evaluation.model} on {evaluation.eval_setting} has logits of the shape {list(logits.shape)};"
+            " confidence"
+            " requires samples and at least two classes"
         )
     wrong = 1 - np.nan_to_num(scores_of(store, evaluation, CORRECT))
     if not np.isin(wrong, (0, 1)).all():

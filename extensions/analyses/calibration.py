@@ -1,4 +1,4 @@
-"""Scores that rules or a judge gave, corrected with the labels that people gave some of the same answers."""
+"""Corrects scores from rules or a judge with people's labels of some of the same answers."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ METHODS: Mapping[str, Callable[..., CorrectedMean]] = {
 
 
 @dataclass(frozen=True)
-class Calibrated:
-    """A model's score on a setting, as it is stored and corrected.
+class CalibratedScore:
+    """A model's stored and corrected scores on a setting.
 
     Attributes:
         model: The model.
@@ -49,9 +49,9 @@ class Calibrated:
         stderr: Its standard error.
         labels: The mean of the labels alone.
         corrected: The corrected mean.
-        alpha: Krippendorff's α between stored scores and labels; None where they do not tell.
-        outdated: The number of labels of other answers than the stored ones, which do not count.
-        clusters: The number of groups that the samples come in, for all standard errors; None if each sample is one.
+        alpha: Krippendorff's α between stored scores and labels; None if undefined.
+        outdated: The number of labels for answers other than the stored ones; these are ignored.
+        clusters: The number of groups of samples for all standard errors; None if samples are independent.
     """
 
     model: str
@@ -72,26 +72,26 @@ def calibrate(
     method: Method,
     score: str,
     models: Collection[str] = (),
-) -> list[Calibrated]:
-    """The corrected scores of the models on a setting that have labels.
+) -> list[CalibratedScore]:
+    """Corrects the scores of models with labels on a setting.
 
     Args:
         store: The results store.
         setting: The setting, such as ``MMStar@judge``.
-        labels: As `testbed.answers.judges.label_files.read_labels` gives them; those of several annotators are
-            averaged.
-        method: How scores are corrected; docs/reading-answers.md says which method is for which labels.
+        labels: The result of `testbed.answers.judges.label_files.read_labels`; several annotators are averaged.
+        method: The correction; docs/reading-answers.md explains the assumptions of each method.
         score: The per-sample score.
         models: Only these models; all by default.
 
     Raises:
-        DataError: If no model has any labels, a label is of no sample, or it is not said whose answers are labelled.
+        DataError: If no model has labels, a label belongs to no sample, or the labelled model is unclear.
     """
-    chosen = {model: each for model, each in evaluations_on(store, setting).items() if not models or model in models}
+    chosen = {model: value for model, value in evaluations_on(store, setting).items() if not models or model in models}
     if "" in labels and len(chosen) > 1:
         raise DataError(
-            f"the labels do not say whose answers they are of, but {len(chosen)} models are on {setting}; give them a"
-            " column 'model', or name one model with --models"
+            f"the labels have no column 'model', but {len(chosen)} models are on {setting}; add the"
+            " column,"
+            " or name one model with --models"
         )
     found = []
     for model, evaluation in sorted(chosen.items()):
@@ -104,14 +104,15 @@ def calibrate(
         unknown = sorted(set(given) - set(ids))
         if unknown:
             raise DataError(
-                f"the labels are of {unknown[0]!r}, which is no sample of {setting}; these are {ids[0]!r}, …"
+                f"the labels have the id {unknown[0]!r}, which is not a sample of {setting}; its samples are"
+                f" {ids[0]!r}, …"
             )
         values = scores_of(store, evaluation, score).astype(np.float64)
         own, outdated = _of_answers(store, evaluation, given, ids)
         scored = ~np.isnan(values)
         mean, stderr = mean_and_stderr(values[scored], None if clusters is None else clusters[scored])
         found.append(
-            Calibrated(
+            CalibratedScore(
                 model=model,
                 n=int((~np.isnan(values) | ~np.isnan(own)).sum()),
                 stored=mean,
@@ -124,17 +125,19 @@ def calibrate(
             )
         )
     if not found:
-        raise DataError(f"no model on {setting} has labels; they are of {', '.join(sorted(labels)[:3]) or 'nobody'}")
+        raise DataError(
+            f"no model on {setting} has labels; the labelled models are {', '.join(sorted(labels)[:3]) or 'none'}"
+        )
     return found
 
 
 def _of_answers(
     store: Store, evaluation: Evaluation, given: Mapping[str, Sequence[Label]], ids: Sequence[str]
 ) -> tuple[Array, int]:
-    """The mean label of each sample, NaN where there is none, and how many labels are of other answers.
+    """The mean label of each sample, NaN without a label, and the number of labels for other answers.
 
     Raises:
-        DataError: If all are.
+        DataError: If all labels are for other answers.
     """
     texts: Sequence[str | None] = [None] * len(ids)
     if any(label.answer.strip() for several in given.values() for label in several):
@@ -144,7 +147,8 @@ def _of_answers(
     outdated = sum(map(len, given.values())) - sum(map(len, kept))
     if outdated and not any(kept):
         raise DataError(
-            f"all labels of {evaluation.model} are of other answers than the stored ones; testbed export answers writes"
+            f"all labels of {evaluation.model} are for answers other than the stored ones; testbed export answers"
+            " writes"
             " these"
         )
-    return np.array([np.mean(each) if each else np.nan for each in kept]), outdated
+    return np.array([np.mean(labels_of) if labels_of else np.nan for labels_of in kept]), outdated

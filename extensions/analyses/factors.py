@@ -1,4 +1,4 @@
-"""Accuracy by factor, such as ImageNet-X's: what makes images hard, from stored scores and a file of annotations.
+"""Accuracy by factor, such as ImageNet-X's, from stored scores and a file of annotations.
 
 A file has a line for each image: JSON lines, or a CSV. One column names the image (``file_name`` or ``id``), each
 column of 0 and 1 is a factor. An image may have several factors, or none.
@@ -32,7 +32,7 @@ class Factors:
     Attributes:
         model: The model.
         n: The number of annotated samples.
-        accuracy: The share of them that is right.
+        accuracy: The share of correct ones.
         factors: Factor → its error ratio; those with the largest ratio first.
     """
 
@@ -51,15 +51,15 @@ def by_factor(
     leave_out: Path | None = None,
     tell: Tell = lambda note: None,
 ) -> list[Factors]:
-    """The accuracy of models on the samples with each factor.
+    """Computes the accuracy of models on the samples with each factor.
 
     Args:
         store: The results store.
         setting: The setting.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1.
         annotations: The file of factors.
-        leave_out: A file whose images do not count, with a column ``file_name`` or ``id``, such as ImageNet-X's
+        leave_out: A file of images to leave out, with a column ``file_name`` or ``id``, such as ImageNet-X's
             prototypical images.
         tell: Called with notes on what was left out.
 
@@ -78,7 +78,7 @@ def by_factor(
     kept = np.array([row is not None and not out for row, out in zip(found, left, strict=True)], dtype=bool)
     if not kept.any():
         raise DataError(
-            f"{annotations} annotates none of the {len(found):,} samples of {setting}; it has images such as"
+            f"{annotations} has no annotations of the {len(found):,} samples of {setting}; it has images such as"
             f" {next(iter(rows))!r}, the setting {infos_of(samples, table)[0].id!r}"
         )
     _tell_left_out(found, left, setting, annotations, leave_out, tell)
@@ -110,7 +110,7 @@ def _factors(model: str, right: Any, having: Mapping[str, Any], clusters: Any) -
 
 
 def _of(sample: str, rows: Mapping[str, Any]) -> Any:
-    """What a file has of a sample: by its id, or by the name of its file."""
+    """The annotations of a sample: by its id, or by the name of its file."""
     found = rows.get(sample)
     return rows.get(sample.rpartition("/")[2]) if found is None else found
 
@@ -119,10 +119,10 @@ def _of(sample: str, rows: Mapping[str, Any]) -> Any:
 
 
 def read_factors(path: Path) -> dict[str, dict[str, bool]]:
-    """The factors of each image in a file.
+    """Reads the factors of each image in a file.
 
     Raises:
-        DataError: If it is none, or has no column of 0 and 1.
+        DataError: If it is invalid, or has no column of 0 and 1.
     """
     rows = _by_image(_rows(path), path)
     columns = [str(name) for name in next(iter(rows.values())) if name not in NAMES]

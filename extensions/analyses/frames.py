@@ -22,7 +22,7 @@ def compare(
     eval_settings: Words = None,
     score: str | None = None,
 ) -> pd.DataFrame:
-    """Every two models on every setting, sample by sample, as ``testbed compare`` does.
+    """Compares every pair of models on every setting, sample by sample, like ``testbed compare``.
 
     Columns: ``eval_setting``, ``model`` and ``other``, ``score``, ``n``, ``value`` and ``other_value``,
     ``difference`` with its 95 % interval ``low`` to ``high`` (paired bootstrap), ``p`` (McNemar's exact test; for
@@ -47,7 +47,7 @@ def rank(
     score: str | None = None,
     better: Better | None = None,
 ) -> pd.DataFrame:
-    """Models from the best to the worst, as ``testbed rank`` has them: by their mean over several settings.
+    """Ranks models by their mean over the settings, like ``testbed rank``.
 
     Columns: ``rank`` with its 95 % interval ``rank_low`` to ``rank_high``, ``model``, ``score``, ``value`` with its
     interval ``low`` to ``high`` (paired bootstrap), ``mean_rank`` over the settings, and ``tied_with``: the models
@@ -57,7 +57,7 @@ def rank(
         eval_settings: Names or patterns; None means all of these results.
         models: Names or patterns; None means all of these results.
         score: The score of each sample; None: the main one of the settings.
-        better: Whether ``"higher"`` or ``"lower"`` scores are better; None: what the score declares.
+        better: Whether ``"higher"`` or ``"lower"`` scores are better; None: the score's declaration.
 
     Raises:
         StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
@@ -74,9 +74,9 @@ def selective(
     by: str = "probability",
     delta: float = 0.05,
 ) -> pd.DataFrame:
-    """Accuracy when models may abstain, as ``testbed selective`` has it: a row for each cell.
+    """Evaluates models that may abstain, like ``testbed selective``; returns a row for each cell.
 
-    Columns: ``eval_setting``, ``model``, ``n``, ``clusters`` (groups that are drawn as wholes, else missing),
+    Columns: ``eval_setting``, ``model``, ``n``, ``clusters`` (groups that are resampled as a whole, else missing),
     ``unread``, ``error`` (the risk if all samples are answered), ``aurc`` with its 95 % interval ``aurc_low`` to
     ``aurc_high``, ``excess``, ``coverage`` at the accepted risk with ``coverage_low`` to ``coverage_high``,
     and the ``guaranteed`` coverage, of answers from the confidence ``threshold`` on (0 and missing if nothing is
@@ -86,13 +86,13 @@ def selective(
     Args:
         eval_settings: Names or patterns; None means all of these results.
         models: Names or patterns; None means all of these results.
-        risk: The wrong answers that are accepted, in percent of those given.
-        by: How sure a model is: ``"probability"``, ``"margin"``, ``"entropy"`` or ``"logit"``.
-        delta: How often the guarantee may be wrong.
+        risk: The accepted percentage of wrong answers among those given.
+        by: The confidence measure: ``"probability"``, ``"margin"``, ``"entropy"`` or ``"logit"``.
+        delta: The probability that the guarantee is wrong.
 
     Raises:
         StoreError: If a model has no logits on a setting.
-        DataError: If an argument has no possible value.
+        DataError: If an argument is invalid.
 
     Examples:
         >>> frame = testbed.results("testbed.db").selective("val", risk=10)
@@ -104,21 +104,21 @@ def selective(
 
     from testbed.extensions.analyses.answered import MEASURED, selective_predictions
 
-    require(0 < risk < 100, f"risk is a percentage between 0 and 100; got {risk:g}")
-    require(0 < delta < 1, f"delta is a probability between 0 and 1; got {delta:g}")
-    require(by in MEASURED, f"by is one of {', '.join(MEASURED)}; got {by!r}")
+    require(0 < risk < 100, f"risk must be a percentage between 0 and 100; got {risk:g}")
+    require(0 < delta < 1, f"delta must be a probability between 0 and 1; got {delta:g}")
+    require(by in MEASURED, f"by must be one of {', '.join(MEASURED)}; got {by!r}")
     notes: list[str] = []
     with Store.open(results.db) as store:
         chosen, on = results.chosen(models, eval_settings)
         found = selective_predictions(store, chosen, on, risk / 100, by, delta, notes.append, results.evaluation)
     rows: list[dict[str, Any]] = []
-    for each in found:
-        area, at = each.area, each.at_risk
-        row: dict[str, Any] = {name: getattr(each, name) for name in ("eval_setting", "model", "n", "clusters")}
-        row |= {"unread": each.unread, "error": each.error, "aurc": area.value, "aurc_low": area.low}
+    for item in found:
+        area, at = item.area, item.at_risk
+        row: dict[str, Any] = {name: getattr(item, name) for name in ("eval_setting", "model", "n", "clusters")}
+        row |= {"unread": item.unread, "error": item.error, "aurc": area.value, "aurc_low": area.low}
         row |= {"aurc_high": area.high, "excess": area.excess, "coverage": at.coverage, "coverage_low": at.low}
         row |= {"coverage_high": at.high, "guaranteed": at.guaranteed, "threshold": at.threshold}
-        row["fine_threshold"] = each.fine_threshold
+        row["fine_threshold"] = item.fine_threshold
         rows.append(row)
     return noted(pd.DataFrame(rows), notes)
 
@@ -132,19 +132,19 @@ def _comparisons(
     from testbed.stored_results.paired import compare_pairs
 
     if len(models) < 2:
-        raise StoreError(f"two models or more are compared; got {', '.join(models) or 'none'}")
+        raise StoreError(f"expected at least two models; got {', '.join(models) or 'none'}")
     found = compare_pairs(store, models, settings, score, find)
     rows = []
-    for each in found.rows:
-        of = each.comparison
+    for pair in found.rows:
+        of = pair.comparison
         row: dict[str, Any] = {
-            "eval_setting": each.eval_setting,
-            "model": each.first,
-            "other": each.second,
+            "eval_setting": pair.eval_setting,
+            "model": pair.first,
+            "other": pair.second,
             "score": found.spec.name,
         }
         row |= {"n": of.n, "value": of.first, "other_value": of.second, "difference": of.difference}
-        row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": each.p_holm, "verdict": each.verdict}
+        row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": pair.p_holm, "verdict": pair.verdict}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -166,14 +166,14 @@ def _ranking(
     score = score or main_score_on(store, settings, first=first)
     found = ranking(store, settings, models, score, better=better, first=first)
     rows = []
-    for each in found.rows:
-        place = each.place
+    for ranked in found.rows:
+        place = ranked.place
         row: dict[str, Any] = {
             "rank": place.rank,
             "rank_low": place.rank_low,
             "rank_high": place.rank_high,
-            "model": each.model,
+            "model": ranked.model,
         }
         row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
-        rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
+        rows.append({**row, "mean_rank": ranked.mean_rank, "tied_with": list(ranked.tied_with)})
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Which models do not differ significantly from the best one on a setting."""
+"""Finds the models that do not differ significantly from the best one on a setting."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def tied_with_best(
     errors: Mapping[str, float],
     sizes: Mapping[str, float],
 ) -> tuple[set[str], set[str]]:
-    """The best models, and those that do not differ significantly from them.
+    """Finds the best models, and those that do not differ significantly from them.
 
-    Models whose samples are stored are compared by paired tests, as in `ranking`, others as if they had seen different
-    samples: by the 95 % interval of the difference of two independent results.
+    Models with stored samples are compared by paired tests, as in `ranking`; others are compared as if they had seen\n
+      different samples, by the 95 % interval of the difference of two independent results.
 
     Args:
         store: The results store.
         setting: The setting.
-        spec: What its metric declares.
+        spec: Declaration of its metric.
         values: Model → result.
-        errors: Model → standard error, as far as they are known.
-        sizes: Model → number of samples, as far as they are known.
+        errors: Model → standard error, if known.
+        sizes: Model → number of samples, if known.
     """
     if spec.better not in (HIGHER, LOWER) or not values:
         return set(), set()

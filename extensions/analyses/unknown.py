@@ -1,4 +1,4 @@
-"""Out-of-distribution detection: whether stored logits tell samples of known classes from others.
+"""Out-of-distribution detection from stored logits.
 
 As in OpenOOD v1.5 (Zhang et al. 2023), the samples that are out of the distribution are the positive ones.
 """
@@ -31,25 +31,24 @@ from testbed.stored_results.side_by_side import SampleTable, Tell, choose, evalu
 Array = np.ndarray[Any, Any]
 
 MEAN = "mean"
-_FITTING = 10  # one sample of so many fits the typical probabilities
+_FITTING = 10  # one in this many samples is used to fit the typical probabilities
 
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a score of a model tells the samples of a setting from those in the distribution.
+    """The performance of a model's score in separating a setting's samples from those in the distribution.
 
     Attributes:
         model: The model.
         score: One of `testbed.metrics.ood_scores.SCORES`.
-        kind: What the setting was given as: ``near``, ``far`` or ``out``.
-        eval_setting: The setting; `MEAN` for the mean over all of a kind.
+        kind: The setting's role: ``near``, ``far`` or ``out``.
+        eval_setting: The setting; `MEAN` for the mean over a kind.
         n_in: The number of samples in the distribution.
-        n_out: The number of those out of it; of a mean, of all settings together.
+        n_out: The number of those out of it; for a mean, that of all settings together.
         auroc: The area under the ROC curve.
-        fpr95: The share of samples in the distribution that the highest threshold takes for others at which it finds
-            95 % of the others.
+        fpr95: The false positive rate among samples in the distribution at the highest threshold with 95 % recall.
         aupr_out: Average precision with the samples out of the distribution as the positive ones.
-        aupr_in: The same with those in the distribution, and with the sign of the score turned.
+        aupr_in: The same with those in the distribution, and with the sign of the score flipped.
     """
 
     model: str
@@ -66,7 +65,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class _Side:
-    """The logits of some samples, and which of these belong together."""
+    """The logits of some samples, and their groups."""
 
     logits: Array
     clusters: Array
@@ -81,38 +80,39 @@ def detections(
     fit: str | None = None,
     tell: Tell = lambda note: None,
 ) -> list[Detection]:
-    """Tells samples in the distribution from those out of it, by each score of each model.
+    """Evaluates detection of samples out of the distribution, by each score of each model.
 
-    Samples that could not be read count as wrong: they are taken for the other kind.
+    Unreadable samples count as wrong: they are assigned to the other kind.
 
     Args:
         store: The results store.
-        models: Names or patterns; none means all with outputs on all of the settings.
+        models: Names or patterns; empty means all with outputs on all of the settings.
         inside: The setting whose samples are in the distribution.
-        outside: Kind → settings whose samples are not: those of no class (the target −1) if there are any, else all.
-        scores: Of `testbed.metrics.ood_scores.SCORES`; none means all.
-        fit: The setting whose samples give the typical probabilities for ``kl_matching``; they do not count as samples
-            in the distribution. None: a tenth of those of ``inside``.
+        outside: Kind → settings with samples out of the distribution: those without a class (the target −1) if any,
+            else all.
+        scores: Names in `testbed.metrics.ood_scores.SCORES`; empty means all.
+        fit: The setting whose samples give the typical probabilities for ``kl_matching``; these are excluded from the
+            samples in the distribution. None: a tenth of those of ``inside``.
         tell: Called with notes on what was left out.
 
     Returns:
-        By model, score and kind; where a kind has several settings, their mean after them.
+        Detections by model, score and kind; kinds with several settings end with their mean.
 
     Raises:
         DataError: If a score is unknown, a setting is on both sides, or too few samples are left.
         StoreError: If outputs are missing, or a model has other classes on the settings.
     """
     scores = list(dict.fromkeys(scores)) or list(SCORES)
-    if strange := [each for each in scores if each not in SCORES]:
-        raise DataError(f"there is no score {strange[0]!r}; there are {', '.join(SCORES)}")
+    if strange := [score for score in scores if score not in SCORES]:
+        raise DataError(f"unknown score {strange[0]!r}; expected any of {', '.join(SCORES)}")
     if fit is not None and KL_MATCHING not in scores:
         raise DataError(f"{fit} would fit {KL_MATCHING}, which is not among the scores: {', '.join(scores)}")
     every = [setting for settings in outside.values() for setting in settings]
     if not every:
-        raise DataError("no setting is out of the distribution; --out, --near and --far name some")
+        raise DataError("no settings out of the distribution were given; use --out, --near or --far")
     if inside in every:
-        raise DataError(f"{inside} is in the distribution, so that it cannot be out of it, too")
-    if twice := [each for each in every if every.count(each) > 1]:
+        raise DataError(f"{inside} is in the distribution, so it cannot also be out of it")
+    if twice := [name for name in every if every.count(name) > 1]:
         raise DataError(f"{twice[0]} is given twice; each setting is near, far or just out of the distribution")
     chosen = choose(store, [inside, *every], models, tell=tell)
     reader = _Reader(store, inside, fit if KL_MATCHING in scores else None, KL_MATCHING in scores, tell)
@@ -133,7 +133,7 @@ def _of_model(
     known, typical = reader.inside(cells[reader.setting])
     familiar = {name: np.where(np.isnan(of), np.inf, of) for name, of in _scored(known, scores, typical).items()}
     found: dict[str, dict[str, _Numbers]] = {name: {} for name in scores}
-    for setting in (each for settings in outside.values() for each in settings):
+    for setting in (text for settings in outside.values() for text in settings):
         others = reader.outside(cells[setting], cells[reader.setting], known.logits.shape[1])
         for name, of in _scored(others, scores, typical).items():
             found[name][setting] = _Numbers.of(np.where(np.isnan(of), -np.inf, of), familiar[name], others.clusters)
@@ -142,7 +142,7 @@ def _of_model(
             for setting in settings:
                 yield _row(model, name, kind, setting, [found[name][setting]], known.clusters)
             if len(settings) > 1:
-                yield _row(model, name, kind, MEAN, [found[name][each] for each in settings], known.clusters)
+                yield _row(model, name, kind, MEAN, [found[name][text] for text in settings], known.clusters)
 
 
 def _scored(side: _Side, scores: Sequence[str], typical: Array | None) -> dict[str, Array]:
@@ -151,7 +151,7 @@ def _scored(side: _Side, scores: Sequence[str], typical: Array | None) -> dict[s
 
 @dataclass(frozen=True)
 class _Numbers:
-    """The numbers of a setting, in the order of `Detection`, and which of its samples belong together."""
+    """The numbers of a setting, in the order of `Detection`, and the groups of its samples."""
 
     each: tuple[LinearisedNumber, ...]
     clusters: Array
@@ -171,12 +171,12 @@ class _Numbers:
 
 
 def _row(model: str, score: str, kind: str, setting: str, found: Sequence[_Numbers], clusters: Array) -> Detection:
-    """The numbers of a setting, or the means over several, given which samples in the distribution belong together."""
+    """The numbers of a setting, or the means over several, given the groups of samples in the distribution."""
     auroc, fpr95, aupr_out, aupr_in = (
-        estimate(several, [each.clusters for each in found], clusters)
-        for several in zip(*(each.each for each in found), strict=True)
+        estimate(several, [numbers.clusters for numbers in found], clusters)
+        for several in zip(*(numbers.each for numbers in found), strict=True)
     )
-    sizes = len(clusters), sum(len(each.clusters) for each in found)
+    sizes = len(clusters), sum(len(numbers.clusters) for numbers in found)
     return Detection(model, score, kind, setting, *sizes, auroc, fpr95, aupr_out, aupr_in)
 
 
@@ -185,10 +185,10 @@ class _Reader:
 
     Args:
         store: The results store.
-        setting: The one in the distribution.
+        setting: The setting in the distribution.
         fit: The setting that fits typical probabilities; None for a part of the former.
-        fitted: Whether they are needed.
-        tell: Called with notes, each once.
+        fitted: Whether typical probabilities are needed.
+        tell: Called with each note once.
     """
 
     def __init__(self, store: Store, setting: str, fit: str | None, fitted: bool, tell: Tell) -> None:
@@ -209,28 +209,29 @@ class _Reader:
         else:
             cell = evaluation_of(self._store, evaluation.model, self._fit)
             others = self._logits(cell, evaluation, logits.shape[1])
-            there = {each.digest for each in self._samples.of(cell).samples}
-            fitting = np.array([each.digest in there for each in data.samples], dtype=bool)
+            there = {sample.digest for sample in self._samples.of(cell).samples}
+            fitting = np.array([sample.digest in there for sample in data.samples], dtype=bool)
             whose = f"samples of {self._fit}"
         if fitting.all():
             raise DataError(
-                f"all samples of {self.setting} fit the typical probabilities of {KL_MATCHING}, so that none is left;"
-                " name another setting with --fit, or other scores"
+                f"all samples of {self.setting} are used to fit the typical probabilities of {KL_MATCHING}, so none"
+                " are left; name another setting with --fit, or other scores"
             )
         if not np.isfinite(others).all(axis=1).any():
             raise DataError(f"{evaluation.model} has no finite logits to fit {KL_MATCHING} on {whose}")
         self._tell(
-            f"{whose} fit {KL_MATCHING}; {int(fitting.sum()):,} of the {len(fitting):,} samples of {self.setting} are"
-            " among them and do not count"
+            f"{whose} fit {KL_MATCHING}; {int(fitting.sum()):,} of the {len(fitting):,} samples of {self.setting}"
+            " are"
+            " among them and are excluded"
         )
         return _Side(logits[~fitting], clusters[~fitting]), typical_probabilities(others)
 
     def outside(self, evaluation: Evaluation, as_in: Evaluation, classes: int) -> _Side:
-        """The samples out of the distribution, with the classes of another evaluation to choose from."""
+        """The samples out of the distribution, restricted to the classes of another evaluation."""
         data, logits = self._samples.of(evaluation), self._logits(evaluation, as_in, classes)
-        strange = np.array([type(each.target) is int and each.target < 0 for each in data.samples], dtype=bool)
+        strange = np.array([type(sample.target) is int and sample.target < 0 for sample in data.samples], dtype=bool)
         if strange.any() and not strange.all():
-            self._tell(f"only the {int(strange.sum()):,} samples of {evaluation.eval_setting} of no class count")
+            self._tell(f"only the {int(strange.sum()):,} samples of {evaluation.eval_setting} without a class count")
         kept = strange if strange.any() else ~strange
         return _Side(logits[kept], self._clusters(data)[kept])
 
@@ -240,11 +241,11 @@ class _Reader:
 
         what = f"{evaluation.model} on {evaluation.eval_setting}"
         if not has_logits(self._store, evaluation):
-            raise StoreError(f"{what} has no stored logits; scores of what is unknown are made from these")
+            raise StoreError(f"{what} has no stored logits, which these scores require")
         own, wanted = (self._store.evaluations.identity(each) for each in (evaluation, as_in or evaluation))
         view = wanted.get("view")
         if not isinstance(view, dict):
-            raise StoreError(f"{what} has no record of which logits count; run it again with testbed run --override")
+            raise StoreError(f"{what} has no record of the logits in use; run it again with testbed run --override")
         restricted = bool(own.get("forward", {}).get("restricted"))
         logits = viewed_logits(
             self._store.outputs.read(evaluation.id, LOGITS),
@@ -258,8 +259,10 @@ class _Reader:
         return logits
 
     def _clusters(self, data: DatasetInfo) -> Array:
-        """Which samples belong together: those of a group, and those of the same content."""
-        keys = (each.digest if each.group is None else f"group {data.name}/{each.group}" for each in data.samples)
+        """Assigns samples to clusters: same group, or same content."""
+        keys = (
+            sample.digest if sample.group is None else f"group {data.name}/{sample.group}" for sample in data.samples
+        )
         return np.array([self._numbers.setdefault(key, len(self._numbers)) for key in keys], dtype=np.int64)
 
     def _tell(self, note: str) -> None:
@@ -269,8 +272,8 @@ class _Reader:
 
 
 def _tenth(samples: Sequence[SampleInfo]) -> Array:
-    """Which samples fit: those with the lowest SHA-256 of their id, so that they are the same ones for all models."""
-    ranks = [hashlib.sha256(each.id.encode()).digest() for each in samples]
+    """Selects the samples for fitting: those with the lowest SHA-256 of their id, the same for all models."""
+    ranks = [hashlib.sha256(sample.id.encode()).digest() for sample in samples]
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
     chosen = np.zeros(len(ranks), dtype=bool)
     chosen[order[: max(1, len(ranks) // _FITTING)]] = True

@@ -1,4 +1,4 @@
-"""Why two evaluations differ: their definitions, the files and versions they were computed from, and their outputs."""
+"""Differences of two evaluations: definitions, files and versions they were computed from, and outputs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KINDS = ("logits", "image_embeddings", "text")
 
 
 @dataclass(frozen=True)
-class Change:
+class Difference:
     """A part of an identity that differs.
 
     Attributes:
         where: The path, such as ``model / spec / transform``.
-        before: The value in A; None if A lacks this part.
+        before: The value in A; None if A does not have this part.
         after: The value in B.
         lines: For source code, a unified diff of the lines that differ.
     """
@@ -41,20 +41,20 @@ class Change:
 
 @dataclass
 class Why:
-    """What differs between two evaluations, or between one and today's definition.
+    """The differences between two evaluations, or between one and the current definition.
 
     Attributes:
         identity: Differences of the definitions.
         record: Differences of the files, variables and versions that they were computed from.
-        because: What had changed when A or B was set aside for a new evaluation.
+        because: The changes for which A or B was set aside.
         outputs: The comparison of the outputs on shared samples; None if they cannot be compared.
         metrics: (name, value in A, value in B) of the metrics that differ.
-        certificates: For a comparison with today's definition, the previous checks of A.
+        certificates: For a comparison with the current definition, the previous checks of A.
     """
 
     a: str
     b: str
-    identity: list[Change] = field(default_factory=list)
+    identity: list[Difference] = field(default_factory=list)
     record: list[str] = field(default_factory=list)
     because: list[str] = field(default_factory=list)
     outputs: Certificate | None = None
@@ -63,24 +63,26 @@ class Why:
 
 
 def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
-    """What differs between two evaluations."""
+    """Finds the differences between two evaluations."""
     found = Why(_label(first), _label(second))
     one, other = store.evaluations.identity(first), store.evaluations.identity(second)
     found.identity = list(changes(_content(one), _content(other)))
     records = store.records.of([first.id, second.id])
-    latest = [records[each.id][0].content if records[each.id] else None for each in (first, second)]
+    latest = [records[evaluation.id][0].content if records[evaluation.id] else None for evaluation in (first, second)]
     if latest[0] is None or latest[1] is None:
-        found.record = [MISSING_RECORD.format(_label(each)) for each in (first, second) if not records[each.id]]
+        found.record = [
+            MISSING_RECORD.format(_label(evaluation)) for evaluation in (first, second) if not records[evaluation.id]
+        ]
     else:
         found.record = record_differences(latest[0], latest[1])
-    found.because = [line for each in (one, other) for line in each.get(SET_ASIDE, {}).get("because", ())]
+    found.because = [line for evaluation in (one, other) for line in evaluation.get(SET_ASIDE, {}).get("because", ())]
     found.outputs = _compare_outputs(store, first, second)
     found.metrics = _metrics(store, first.id, second.id)
     return found
 
 
 def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
-    """What differs between an evaluation and today's definition of its model and setting.
+    """Finds the differences between an evaluation and the current definition of its model and setting.
 
     Runs nothing: ``testbed run`` compares the outputs; its previous checks are included.
 
@@ -115,8 +117,8 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     return found
 
 
-def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
-    """The smallest parts of two JSON values that differ, in order."""
+def changes(before: Any, after: Any, where: str = "") -> Iterator[Difference]:
+    """Finds the smallest differing parts of two JSON values, in order."""
     if before == after and _same_order(before, after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -126,18 +128,18 @@ def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
             yield from changes(old, new, f"{where} / {index}")
     elif isinstance(before, str) and isinstance(after, str) and "\n" in f"{before}{after}":
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "A", "B", lineterm="", n=1)
-        yield Change(where, before, after, tuple(lines))
+        yield Difference(where, before, after, tuple(lines))
     else:
-        yield Change(where, before, after)
+        yield Difference(where, before, after)
 
 
-def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Change]:
+def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Difference]:
     parts = list(dict.fromkeys([*before, *after]))
     found = [change for key in parts for change in changes(before.get(key), after.get(key), _under(where, key))]
     if found:
         yield from found
     else:  # the same keys in a different order
-        yield Change(where, list(before), list(after))
+        yield Difference(where, list(before), list(after))
 
 
 def _same_order(before: Any, after: Any) -> bool:
@@ -164,7 +166,10 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     """Compares the outputs of two evaluations sample by sample."""
     from testbed.runner.comparison import OutputComparison, places_in, tolerance
 
-    kind = next((kind for kind in KINDS if all(kind in store.outputs.kinds(each.id) for each in (first, second))), None)
+    kind = next(
+        (kind for kind in KINDS if all(kind in store.outputs.kinds(evaluation.id) for evaluation in (first, second))),
+        None,
+    )
     if kind is None or first.dataset_id is None or second.dataset_id is None:
         return None
     there = places_in(store.datasets.get(first.dataset_id), store.datasets.get(second.dataset_id).samples)
@@ -179,7 +184,7 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
 
 def _metrics(store: Store, first: int, second: int) -> list[tuple[str, float | None, float | None]]:
     before, now = (
-        {each.name: each.value for each in store.results.metrics(evaluation) if each.slice == OVERALL}
+        {metric.name: metric.value for metric in store.results.metrics(evaluation) if metric.slice == OVERALL}
         for evaluation in (first, second)
     )
     return [

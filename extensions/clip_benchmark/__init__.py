@@ -1,1 +1,1 @@
-"""CLIP benchmark's result files, read and written."""
+"""Reading and writing of CLIP benchmark's result files."""

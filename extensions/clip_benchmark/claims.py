@@ -1,4 +1,4 @@
-"""CLIP benchmark's table, and records in its form: a row for each model on each data set, fractions."""
+"""Reads published values from CLIP benchmark's tables and records: a row for each model on each data set, fractions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FURTHER = "further evaluations of a cell"
 
 
 def matches(document: Document) -> bool:
-    """By its columns, or the keys of its first record."""
+    """Recognizes the file by its columns, or by the keys of its first record."""
     keys = document.header or list(document.records[0] if document.records else ())
     return set(files.KEYS) <= set(keys) and ("metrics" in keys or bool(document.header))
 
 
 def read(document: Document, reading: Reading) -> None:
-    """A cell for each row or record; those of further evaluations of a cell are no claims about it."""
+    """Yields a cell for each row or record; further evaluations of a cell are not claims about it."""
     for record in files.records_of(document.path, document.lines(), document.records, reading.leave):
         if label := record.fields.get(files.LABEL, "").strip():
             reading.leave(FURTHER, label)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 FORM = "CLIP benchmark's table"
 KEYS = ("dataset", "model", "pretrained", "task")
-EXACT_SETTING = "eval_setting"  # our name of the setting, for records whose other fields do not determine it
-LABEL = "evaluation"  # what tells an evaluation from the reported one of its cell, which has no such field
+EXACT_SETTING = "eval_setting"  # testbed's name of the setting, if the record's other fields do not determine it
+LABEL = "evaluation"  # distinguishes an evaluation from the reported one, which has no such field
 TEXTS = (*KEYS, "language", EXACT_SETTING, LABEL, "model_fullname")
 PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained; listed among the metrics
 PROBE_PREFIX = "lp_"
@@ -54,15 +54,15 @@ SELECTIONS = ("image_acc", "text_acc", "acc")
 CAPTIONS = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE")
 WEIGHT_DECAY = MetricSpec("weight_decay", "", NEITHER, lowest=0, headline=NEVER)  # listed among the metrics of probes
 SPECS = {
-    each.name: each
-    for each in (
+    spec.name: spec
+    for spec in (
         *(top(1), top(5), MEAN_PER_CLASS_RECALL, MEAN_AVERAGE_PRECISION),
         *(TEXT_ACC, IMAGE_ACC, ACC, *CAPTION_SPECS.values(), WEIGHT_DECAY),
     )
 }
 FALLBACK = MetricSpec("")
 RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
-# The columns of CLIP benchmark's published table, in its order; others stand before the last one.
+# The columns of CLIP benchmark's published table, in its order; others are inserted before the last one.
 COLUMNS = (*ACCURACIES, *KEYS, AVERAGE_PRECISION, "image_retrieval_recall@5", "text_retrieval_recall@5")
 
 
@@ -85,7 +85,7 @@ class Record:
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """The location, for messages."""
         return f"{self.file}, {self.place}"
 
 
@@ -95,16 +95,16 @@ def records_of(
     records: Sequence[Mapping[str, Any]],
     leave: Callable[[str, str], None],
 ) -> Iterator[Record]:
-    """The rows of a table or the records of a JSON file, in which numbers are text.
+    """Yields the rows of a table or the records of a JSON file; numbers stay text.
 
     Args:
         path: The file.
         lines: The rows.
         records: The records.
-        leave: Told of those without metrics, which CLIP benchmark could not compute.
+        leave: Called with records without metrics, which CLIP benchmark could not compute.
 
     Raises:
-        StoreError: If a record has another form.
+        StoreError: If a record is invalid.
     """
     for place, fields in lines:
         yield Record(fields, path, place)
@@ -131,15 +131,15 @@ def _json_fields(record: Any, where: str) -> dict[str, str]:
 
 
 def cell_of(record: Record) -> tuple[str, str]:
-    """The model and the setting that a record is about.
+    """Determines the model and the setting of a record.
 
     Raises:
         StoreError: If a field is invalid.
     """
     fields, where = record.fields, record.where
     probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
-    pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
-    model = named(",".join(each for each in pair if each), where)
+    pair = (name.strip() for name in (fields["model"], fields["pretrained"]))
+    model = named(",".join(name for name in pair if name), where)
     place = ClipBenchmarkFields(
         fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe
     )
@@ -149,10 +149,10 @@ def cell_of(record: Record) -> tuple[str, str]:
 
 
 def metric_columns(record: Record) -> Iterator[tuple[str, MetricSpec]]:
-    """The columns of a record that hold numbers, with their metrics.
+    """Finds the columns of a record with numbers, and their metrics.
 
     Raises:
-        StoreError: If a column is no metric of CLIP benchmark.
+        StoreError: If a column is not a metric of CLIP benchmark.
     """
     for column, text in record.fields.items():
         if column in TEXTS or column in PROBE or not text.strip():
@@ -162,7 +162,7 @@ def metric_columns(record: Record) -> Iterator[tuple[str, MetricSpec]]:
 
 
 def _spec(name: str, where: str, column: str) -> MetricSpec:
-    """What the metric of a column declares.
+    """Returns the declaration of a column's metric.
 
     Raises:
         StoreError: If CLIP benchmark has no such metric.
@@ -172,7 +172,7 @@ def _spec(name: str, where: str, column: str) -> MetricSpec:
     if name not in SPECS:
         further = "image_retrieval_recall@K, text_retrieval_recall@K"
         raise StoreError(
-            f"{where}: the column {shortened(column)} is no metric of CLIP benchmark; its metrics are"
+            f"{where}: the column {shortened(column)} is not a metric of CLIP benchmark; its metrics are"
             f" {', '.join(ACCURACIES)}, {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of"
             f" probes {PROBE_PREFIX}… and {WEIGHT_DECAY.name}; remove the column"
         )
@@ -180,7 +180,7 @@ def _spec(name: str, where: str, column: str) -> MetricSpec:
 
 
 def _probe(record: Record) -> dict[str, Any]:
-    """How a probe was trained; pandas writes integers as floats if some are missing."""
+    """Parses the training parameters of a probe; pandas writes integers as floats if some are missing."""
     probe: dict[str, Any] = {}
     for key in PROBE:
         text = record.fields.get(key, "").strip()
@@ -203,12 +203,12 @@ def records_by_cell(
     labels: Mapping[int, str] | None = None,
     texts: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
-    """One record for each cell with metrics of CLIP benchmark, as in its JSON files, as the results come.
+    """Yields one record for each cell with metrics of CLIP benchmark, as in its JSON files, in the order of results.
 
-    If a cell was run, its own numbers are written, and not those from elsewhere. Missing metrics of a task are None.
+    Measured numbers take precedence over imported ones. Missing metrics of a task are None.
 
     Args:
-        results: The visible results, and those of further evaluations; those of a cell one after the other.
+        results: The visible results, and those of further evaluations; grouped by cell.
         labels: The labels of these further evaluations, by id; each makes another record of its cell.
         texts: Further fields of records by evaluation id, such as ``classnames``.
 
@@ -239,11 +239,11 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
 
     Args:
         store: The results store.
-        results: Of the evaluations.
+        results: Results of the evaluations.
         keys: ``"classnames"``, ``"templates"`` or both.
     """
-    evaluations = {each.evaluation_id for each in results if each.origin not in ELSEWHERE}
-    found = {each: prompts(store, store.evaluations.get(each)) for each in evaluations}
+    evaluations = {result.evaluation_id for result in results if result.origin not in ELSEWHERE}
+    found = {evaluation: prompts(store, store.evaluations.get(evaluation)) for evaluation in evaluations}
     names = {"classnames": "class_names", "templates": "templates"}
     return {
         each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}
@@ -253,7 +253,7 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
 
 
 def _placed(setting: str, metrics: frozenset[str]) -> tuple[ClipBenchmarkFields, bool]:
-    """What CLIP benchmark says about a setting with such metrics, and whether that determines the setting."""
+    """CLIP benchmark's fields for a setting with such metrics, and whether they determine the setting."""
     place = place_of(setting, metrics)
     return place, setting_of(place) == setting
 
@@ -314,7 +314,7 @@ assert set(_METRICS) == set(TASKS)
 
 
 def write_json(records: Iterable[Mapping[str, Any]], folder: Path) -> int:
-    """Writes each record to a separate file as it comes; returns the number of files.
+    """Writes each record to a separate file; returns the number of files.
 
     Raises:
         StoreError: If the folder cannot be written.
@@ -330,7 +330,7 @@ def write_json(records: Iterable[Mapping[str, Any]], folder: Path) -> int:
 
 
 def file_name(record: Mapping[str, Any]) -> str:
-    """The file name of a record: unique for each cell and valid on every system."""
+    """The file name of a record: unique for each cell, and valid on every system."""
     probe = {key: record["metrics"][key] for key in PROBE if key in record["metrics"]}
     place = ClipBenchmarkFields(record["dataset"], record["task"], record["language"], probe)
     setting = record.get(EXACT_SETTING) or setting_of(place)
@@ -349,7 +349,9 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     Raises:
         StoreError: If the file cannot be written.
     """
-    rows = [{**{key: value for key, value in each.items() if key != "metrics"}, **each["metrics"]} for each in records]
+    rows = [
+        {**{key: value for key, value in record.items() if key != "metrics"}, **record["metrics"]} for record in records
+    ]
     there = {name for row in rows for name, value in row.items() if value is not None}
     columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
     columns += ["language"] * any(row["language"] != ENGLISH for row in rows)

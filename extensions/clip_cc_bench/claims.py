@@ -1,4 +1,4 @@
-"""CLIP-CC-Bench's board: a row for each captioner, columns by decoder, cosines."""
+"""Reads published values from CLIP-CC-Bench's board: a row for each captioner, columns by decoder, cosines."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ OTHERS = True
 
 
 def matches(document: Document) -> bool:
-    """By its first column, or the keys of a captioner's summary."""
+    """Recognizes the file by its first column, or by the keys of a captioner's summary."""
     if document.header:
         return document.header[0] == results.NAME
     return bool(document.records) and results.is_summary(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The captioners on ``clip-cc-bench@DECODER``."""
-    places = {each: results.column_of(each, document.path) for each in document.header[1:]}
+    """Yields the captioners on ``clip-cc-bench@DECODER``."""
+    places = {name: results.column_of(name, document.path) for name in document.header[1:]}
     for row, fields in document.lines():
         for column, (decoder, metric) in places.items():
             if fields[column].strip():
@@ -29,6 +29,6 @@ def read(document: Document, reading: Reading) -> None:
             reading.claim(fields[results.NAME], f"{results.SETTING}@{decoder}", spec, fields[column], row, column)
     for record in document.records:
         captioner, decoder, means = results.means_of(record, document.path)
-        for each in means:
-            place = captioner, f"{results.SETTING}@{decoder}", SPECS[each.metric], each.text, "the summary", each.place
-            reading.claim(*place, n=each.n, stderr=each.stderr)
+        for mean in means:
+            place = captioner, f"{results.SETTING}@{decoder}", SPECS[mean.metric], mean.text, "the summary", mean.place
+            reading.claim(*place, n=mean.n, stderr=mean.stderr)

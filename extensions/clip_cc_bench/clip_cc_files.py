@@ -1,4 +1,4 @@
-"""Scores of captions in CLIP-CC-Bench's files: a CSV and a summary for each captioner and decoder, and a ranking."""
+"""Writes caption scores to CLIP-CC-Bench's files: CSV and summary for each captioner and decoder, and a ranking."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredCaptions:
     """A stored evaluation of a captioner by a decoder."""
 
     evaluation: Evaluation
@@ -50,8 +50,8 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What an export wrote.
+class ClipCcExport:
+    """The outcome of an export.
 
     Attributes:
         captioners: The number of evaluations of a captioner by a decoder.
@@ -75,18 +75,18 @@ def export_clip_cc(
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
     form: str = FIRST,
-) -> Written:
+) -> ClipCcExport:
     """Writes the stored scores of captioners by decoders.
 
     Args:
         store: The results store.
-        folder: The output folder; gets ``individual_results`` and ``aggregated_results`` below that of the form.
-        models: Names or patterns of captioners; none means all.
+        folder: The output folder; gets ``individual_results`` and ``aggregated_results`` below the layout's folder.
+        models: Names or patterns of captioners; empty means all.
         settings: Names or patterns of settings ``<setting>@<decoder>``; none means all with such scores.
         scale: ``"unit"``: (x + 1) / 2; ``"raw"``: unchanged cosines.
         tell: Called with notes.
         first: Ids of evaluations that take precedence over the reported ones: those of the run to write.
-        form: One of `FORMS`: ``"decoders"`` (the README's) or ``"embedding_models"`` (today's).
+        form: One of `FORMS`: ``"decoders"`` (the README's) or ``"embedding_models"`` (the current one).
 
     Raises:
         StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
@@ -96,7 +96,7 @@ def export_clip_cc(
     summaries = folder / place.summaries
     summary = todays_summary if form == TODAY else first_summary
     files: dict[Path, str] = {}
-    sheets = [_sheet(store, each, scale) for each in scored]
+    sheets = [_sheet(store, captions, scale) for captions in scored]
     for each, sheet in zip(scored, sheets, strict=True):
         files[folder / place.videos(each.decoder, each.captioner, "csv")] = score_table(sheet)
         files[folder / place.videos(each.decoder, each.captioner, "json")] = videos_json(sheet)
@@ -108,16 +108,16 @@ def export_clip_cc(
     if ranking is not None:
         files[summaries / "ranking.csv"] = ranking
     write_files(files, folder)
-    decoders = tuple(sorted({each.decoder for each in scored}))
-    return Written(len(scored), decoders, len(files), ranking is not None)
+    decoders = tuple(sorted({captions.decoder for captions in scored}))
+    return ClipCcExport(len(scored), decoders, len(files), ranking is not None)
 
 
 def write_files(files: Mapping[Path, str], folder: Path) -> None:
-    """Writes texts, each in one step.
+    """Writes texts to files, each atomically.
 
     Args:
         files: Path → text.
-        folder: The folder that they are in, for the message.
+        folder: Their folder, for the message.
 
     Raises:
         StoreError: If they cannot be written.
@@ -135,63 +135,63 @@ def write_files(files: Mapping[Path, str], folder: Path) -> None:
 
 def _scored(
     store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell, first: Collection[int]
-) -> list[Scored]:
+) -> list[ScoredCaptions]:
     """The reported evaluations, by decoder and captioner."""
     from testbed.stored_results.side_by_side import evaluations_on, matching_settings
 
     words = matching_settings(store, settings) if settings else without_parts(_settings_with_decoder(store))
     found = [
-        each
+        entry
         for setting in words
         if SettingReference.parse(setting).judge
-        for each in evaluations_on(store, setting, first).values()
+        for entry in evaluations_on(store, setting, first).values()
     ]
-    names = store.scores.names(each.id for each in found)
-    found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
+    names = store.scores.names(item.id for item in found)
+    found = [item for item in found if f"{COLUMNS[0]}{suffix}" in names[item.id]]
     if found and models:
-        wanted = matching_names("model", models, [each.model for each in found])
-        found = [each for each in found if each.model in wanted]
+        wanted = matching_names("model", models, [item.model for item in found])
+        found = [item for item in found if item.model in wanted]
     if not found:
         asked = f" on {', '.join(settings)}" if settings else ""
         raise StoreError(
             f"the store has no captions scored by a decoder{asked}; run: testbed run MODEL…"
             " --on 'clip-cc-bench@DECODER'"
         )
-    partial = [each for each in found if each.sample_limit or each.random_weights]
+    partial = [item for item in found if item.sample_limit or item.random_weights]
     if partial:
         tell(f"{len(partial)} of {len(found)} evaluations used part of the samples or random weights")
-    judges = {each.id: SettingReference.parse(each.eval_setting).judge for each in found}
+    judges = {item.id: SettingReference.parse(item.eval_setting).judge for item in found}
     decoders = _names(judges.values(), "decoders")
-    captioners = _names([each.model for each in found], "captioners")
-    made = [Scored(each, captioners[each.model], decoders[judges[each.id]]) for each in found]
+    captioners = _names([item.model for item in found], "captioners")
+    made = [ScoredCaptions(item, captioners[item.model], decoders[judges[item.id]]) for item in found]
     places: dict[tuple[str, str], Evaluation] = {}
-    for each in made:
-        other = places.setdefault((each.decoder, each.captioner), each.evaluation)
-        if other is not each.evaluation:
+    for captions in made:
+        other = places.setdefault((captions.decoder, captions.captioner), captions.evaluation)
+        if other is not captions.evaluation:
             raise StoreError(
-                f"{each.evaluation.model} was scored by {each.decoder} on {other.eval_setting} and on"
-                f" {each.evaluation.eval_setting}, whose file names would be the same; choose with --on"
+                f"{captions.evaluation.model} was scored by {captions.decoder} on {other.eval_setting} and on"
+                f" {captions.evaluation.eval_setting}, whose file names would be the same; choose with --on"
             )
     return sorted(made, key=lambda each: (each.decoder, each.captioner))
 
 
 def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
-    """The stored settings that score the same captions, by any decoder."""
+    """The stored settings that score the same captions with any decoder."""
     about = {SettingReference.parse(setting).question for setting in settings}
-    return [each for each in _settings_with_decoder(store) if SettingReference.parse(each).question in about]
+    return [name for name in _settings_with_decoder(store) if SettingReference.parse(name).question in about]
 
 
 def _settings_with_decoder(store: Store) -> list[str]:
     names = (
-        each.eval_setting
-        for each in store.evaluations.find()
-        if each.status == "complete" and each.origin != "imported"
+        evaluation.eval_setting
+        for evaluation in store.evaluations.find()
+        if evaluation.status == "complete" and evaluation.origin != "imported"
     )
     return sorted({name for name in names if SettingReference.parse(name).judge})
 
 
 def _names(names: Iterable[str], what: str) -> dict[str, str]:
-    """A file name for each, unique even if case is ignored.
+    """Makes file names that are unique even if case is ignored.
 
     Raises:
         StoreError: If two would share one.
@@ -222,7 +222,7 @@ def short_name(name: str) -> str:
 # What -------------------------------------------------------------------------------------------------------------
 
 
-def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
+def _sheet(store: Store, each: ScoredCaptions, scale: str) -> Sheet:
     """The scores and texts of an evaluation."""
     import numpy as np
 
@@ -256,7 +256,7 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
 
 
 def _reference(target: Any) -> str:
-    """The reference; several are one to a line."""
+    """The reference text; several are joined, one per line."""
     return "\n".join(map(str, target)) if isinstance(target, list | tuple) else str(target or "")
 
 
@@ -267,13 +267,13 @@ def _reason(status: str, value: Any) -> str:
     return reasons.get(status, "")
 
 
-def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
+def _ranking(store: Store, scored: Sequence[ScoredCaptions], metric: str, tell: Tell) -> str | None:
     """The ranking as CSV; None, with a note, if no captioner has the metric from every decoder."""
     from testbed.stored_results.borda import borda_ranking
 
-    captioners = {each.evaluation.model: each.captioner for each in scored}
-    decoders = {each.evaluation.eval_setting: each.decoder for each in scored}
-    chosen = {each.evaluation.id for each in scored}
+    captioners = {captions.evaluation.model: captions.captioner for captions in scored}
+    decoders = {captions.evaluation.eval_setting: captions.decoder for captions in scored}
+    chosen = {captions.evaluation.id for captions in scored}
     try:
         found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell, chosen)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""The forms of CLIP-CC-Bench's result files: the README's of the first version, and what its code writes today.
+"""The layouts of CLIP-CC-Bench's result files: that of the first version's README, and that of the current code.
 
 They differ in names and places; see `FORMS`. Both have a JSON of all videos for each captioner and decoder.
 """
@@ -22,7 +22,7 @@ FIRST, TODAY = "decoders", "embedding_models"
 COLUMNS = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 DIGITS = 4
 TODAYS_DIGITS = 6
-# The names in the summary of the first form, with the column and statistics of each.
+# The names in the summary of the first layout, with the column and statistics of each.
 SUMMARY = {
     "coarse_similarity": ("coarse_similarity", ("mean", "std", "min", "max")),
     "fine_grained_precision": ("fine_precision", ("mean", "std")),
@@ -33,12 +33,12 @@ SUMMARY = {
 
 
 @dataclass(frozen=True)
-class Form:
-    """Where the files of a captioner by a decoder lie.
+class Layout:
+    """The locations of the files of a captioner by a decoder.
 
     Attributes:
         root: The folder below that of the results.
-        result: The end of the name of a table or JSON of videos, without its suffix.
+        result: Name ending of a table or JSON of videos, without the suffix.
         summary: The path of the summary below the decoder's folder.
     """
 
@@ -65,8 +65,8 @@ class Form:
 
 
 FORMS = {
-    FIRST: Form(FIRST, "_results", "per_model/{}_summary.json"),
-    TODAY: Form(TODAY, "", "{}.json"),
+    FIRST: Layout(FIRST, "_results", "per_model/{}_summary.json"),
+    TODAY: Layout(TODAY, "", "{}.json"),
 }
 
 
@@ -78,15 +78,15 @@ class Sheet:
         captioner: Its name in files.
         decoder: Its name.
         ids: The samples.
-        columns: Column → a value for each sample, NaN where it has no score; None if it was not computed.
-        status: Of each sample: ``scored``, ``missing``, ``empty`` or ``error``.
-        reasons: Why a sample has no score; else empty.
-        texts: The captions; None where there is none.
-        references: Of each sample.
-        cosines: Of whole texts, unscaled; NaN as in ``columns``.
-        sentences: Of each caption and of its reference, how many; None if they were not compared.
+        columns: Column → a value for each sample, NaN where it has no score; None if not computed.
+        status: Status of each sample: ``scored``, ``missing``, ``empty`` or ``error``.
+        reasons: Reason why a sample has no score; else empty.
+        texts: The captions; None if missing.
+        references: Reference of each sample.
+        cosines: Cosines of whole texts, unscaled; NaN as in ``columns``.
+        sentences: Numbers of sentences of each caption and its reference; None if not compared.
         scale: ``"unit"`` or ``"raw"``.
-        completed: When it was scored.
+        completed: Time of scoring.
     """
 
     captioner: str
@@ -126,17 +126,17 @@ def status_table(sheet: Sheet) -> str:
 
 
 def aggregated_table(sheets: Sequence[Sheet]) -> str:
-    """Today's CSV of all captioners by all decoders: means with 4 digits, empty where there is none."""
-    decoders = sorted({each.decoder for each in sheets})
+    """The current CSV of all captioners by all decoders: means with 4 digits, empty if missing."""
+    decoders = sorted({sheet.decoder for sheet in sheets})
     wanted = {"coarse": "coarse_similarity", "fine_f1": "fine_f1", "hm_cf": "hm_cf"}
     means = {
-        (each.captioner, each.decoder, column): statistics(each.columns[name], ("mean",), DIGITS)["mean"]
-        for each in sheets
+        (sheet.captioner, sheet.decoder, column): statistics(sheet.columns[name], ("mean",), DIGITS)["mean"]
+        for sheet in sheets
         for column, name in wanted.items()
     }
     header = ["Model Name", *(f"{decoder}_{column}" for decoder in decoders for column in wanted)]
     rows = []
-    for captioner in sorted({each.captioner for each in sheets}):
+    for captioner in sorted({sheet.captioner for sheet in sheets}):
         found = [means.get((captioner, decoder, column)) for decoder in decoders for column in wanted]
         rows.append([captioner, *("" if value is None else f"{value:.{DIGITS}f}" for value in found)])
     return as_csv([header, *rows])
@@ -151,7 +151,7 @@ def number(value: float) -> str:
 
 
 def videos_json(sheet: Sheet) -> str:
-    """Each sample that has a prediction, with texts and scores, as CLIP-CC-Bench nests them.
+    """The JSON of samples with predictions, texts and scores, nested like CLIP-CC-Bench's.
 
     A sample whose prediction failed has no scores and ``success: false``; scores are never substituted.
     """
@@ -165,7 +165,7 @@ def _predicted(sheet: Sheet) -> list[int]:
 def _video(sheet: Sheet, place: int) -> dict[str, Any]:
     scores = {column: _plain(values, place) for column, values in sheet.columns.items()}
     text, reference = sheet.texts[place], sheet.references[place]
-    counts = (None, None) if sheet.sentences is None else tuple(_count(each[place]) for each in sheet.sentences)
+    counts = (None, None) if sheet.sentences is None else tuple(_count(sentence[place]) for sentence in sheet.sentences)
     return {
         "reference": reference,
         "candidate": text,
@@ -202,7 +202,7 @@ def _count(value: float) -> int | None:
 
 
 def first_summary(sheet: Sheet) -> str:
-    """The README's summary; raw cosines are marked."""
+    """The summary of the README's layout; raw cosines are marked."""
     summary: dict[str, Any] = {
         "model_name": sheet.captioner,
         "decoder_name": sheet.decoder,
@@ -214,7 +214,7 @@ def first_summary(sheet: Sheet) -> str:
 
 
 def todays_summary(sheet: Sheet) -> str:
-    """What CLIP-CC-Bench's code writes today: samples without a prediction are not counted."""
+    """The summary of the current layout; samples without a prediction are not counted."""
     total, successful = len(_predicted(sheet)), _successful(sheet)
     keys = ("mean", "std", "min", "max")
     stats = {name: statistics(values, keys, TODAYS_DIGITS) for name, values in sheet.columns.items()}
@@ -234,11 +234,11 @@ def todays_summary(sheet: Sheet) -> str:
 
 
 def _successful(sheet: Sheet) -> int:
-    return sum(each in ("scored", "empty") for each in sheet.status)
+    return sum(text in ("scored", "empty") for text in sheet.status)
 
 
 def statistics(values: Array | None, wanted: Sequence[str], digits: int) -> dict[str, float | None]:
-    """Statistics of the scored samples, rounded, with the population standard deviation; None if there is none."""
+    """Statistics of the scored samples, rounded, with the population standard deviation; None without samples."""
     import numpy as np
 
     told: dict[str, Callable[[Array], Any]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}

@@ -1,7 +1,7 @@
 """Reads the result files that CLIP-CC-Bench publishes: means of captioners by decoders, not scores of videos.
 
-They are imported as models on the settings ``clip-cc-bench@DECODER``, under the names that the files have. Means of the
-published files are of unchanged cosines, and so have the names of the raw scale.
+They are imported as models on the settings ``clip-cc-bench@DECODER``, under the names in the files. The
+published files have means of unchanged cosines, which get the names of the raw scale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FORM = "CLIP-CC-Bench's results"
 NAME = "Model Name"  # the first column of aggregated_results.csv
 RAW = "_raw"
 SETTING = "clip-cc-bench"
-_MOST = 1e15  # of numbers of samples, and of deviations
+_MOST = 1e15  # largest accepted number of samples or deviation
 # Columns of the CSV, and places in the JSON of a captioner by a decoder, with our names.
 COLUMNS = {"coarse": "coarse_similarity", "fine_f1": "fine_f1", "hm_cf": "hm_cf"}
 PLACES = {
@@ -26,7 +26,7 @@ PLACES = {
     "fine_f1": ("fine_grained_stats", "f1"),
     "hm_cf": ("hybrid_stats", "hm_cf"),
 }
-# The same in the README's form, which has the unit scale unless it says otherwise.
+# The same in the README's layout, which has the unit scale by default.
 README_PLACES = {
     "coarse_similarity": ("metrics", "coarse_similarity"),
     "fine_precision": ("metrics", "fine_grained_precision"),
@@ -38,10 +38,10 @@ DECODER_KEYS = ("embedding_model_name", "decoder_name")
 
 
 def column_of(column: str, path: str) -> tuple[str, str]:
-    """The decoder and the metric of a column.
+    """Determines the decoder and the metric of a column.
 
     Raises:
-        StoreError: If it is none of CLIP-CC-Bench.
+        StoreError: If it is not a column of CLIP-CC-Bench.
     """
     for suffix, metric in COLUMNS.items():
         if column.endswith(f"_{suffix}") and column != f"_{suffix}":
@@ -52,14 +52,14 @@ def column_of(column: str, path: str) -> tuple[str, str]:
 
 
 def is_summary(record: Mapping[str, Any]) -> bool:
-    """Whether a record is the summary of a captioner by a decoder."""
+    """Returns whether a record is the summary of a captioner by a decoder."""
     if "model_name" not in record or not any(key in record for key in DECODER_KEYS):
         return False
     return any(places[0] in record for places in (*PLACES.values(), ("metrics",)))
 
 
 class Mean(NamedTuple):
-    """A mean in a summary, as it is printed."""
+    """A mean in a summary, as printed."""
 
     metric: str
     text: str
@@ -69,10 +69,10 @@ class Mean(NamedTuple):
 
 
 def means_of(summary: Mapping[str, Any], where: str) -> tuple[str, str, list[Mean]]:
-    """The captioner, the decoder and the means of a summary, in which numbers are text.
+    """Reads the captioner, the decoder and the means of a summary; numbers stay text.
 
     Raises:
-        StoreError: If it has none, or a value is no cosine.
+        StoreError: If it has no means, or a value is not a cosine.
     """
     readme = "metrics" in summary
     suffix = "" if readme and summary.get("scale", "unit") == "unit" else RAW
@@ -89,7 +89,7 @@ def means_of(summary: Mapping[str, Any], where: str) -> tuple[str, str, list[Mea
             cosine(found["mean"], f"{where}, {at}")
             means.append(Mean(name + suffix, str(found["mean"]), n, _stderr(_number(found.get("std")), n), at))
     if not means:
-        raise StoreError(f"{where} has no mean of any similarity; a summary of CLIP-CC-Bench has one of each")
+        raise StoreError(f"{where} has no mean of any similarity; a summary of CLIP-CC-Bench has one for each")
     return str(summary["model_name"]), decoder, means
 
 
@@ -102,10 +102,10 @@ def _number(given: Any) -> float | None:
 
 
 def cosine(given: Any, where: str) -> float:
-    """A cosine as it is given.
+    """Parses a cosine.
 
     Raises:
-        StoreError: If it is none.
+        StoreError: If it is invalid.
     """
     try:
         value = float(given)

@@ -1,4 +1,4 @@
-"""CLIP-CC-Bench's command as ours: what its configuration file says as options of a run, and its result files."""
+"""Runs CLIP-CC-Bench's configuration files: translates them into options of a run, and writes its result files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 SETTING = "clip-cc-bench"
-DEFAULT_CHUNKING = ("nltk", "auto")  # what a setting does that says nothing
+DEFAULT_CHUNKING = ("nltk", "auto")  # the default of a setting
 
 
 @dataclass(frozen=True)
 class ClipCcRun(RunPart):
-    """A run of a configuration file: what the file means here, and what is written after the run.
+    """A run of a configuration file: its translation, and the files written after the run.
 
     Attributes:
         config: The file's content.
         models: Words for ``--models``.
-        results: The folder that gets CLIP-CC-Bench's files after the run.
-        inputs: Where the references and the predictions are, as `testbed.inputs.Inputs.but` takes it.
+        results: The folder for CLIP-CC-Bench's files.
+        inputs: Locations of the references and the predictions, for `testbed.inputs.Inputs.but`.
     """
 
     config: ClipCcConfig
@@ -48,14 +48,14 @@ class ClipCcRun(RunPart):
 
     @property
     def form(self) -> str:
-        """Which form its result files have, see `testbed.extensions.clip_cc_bench.clip_cc_forms.FORMS`."""
+        """The layout of its result files, see `testbed.extensions.clip_cc_bench.clip_cc_forms.FORMS`."""
         from testbed.extensions.clip_cc_bench.clip_cc_forms import FIRST, TODAY
 
         return TODAY if self.config.section == "embedding_model" else FIRST
 
     @property
     def scale(self) -> str:
-        """The scale of its result files: CLIP-CC-Bench's code of today leaves cosines unchanged."""
+        """The scale of its result files: CLIP-CC-Bench's current code leaves cosines unchanged."""
         from testbed.extensions.clip_cc_bench.clip_cc_forms import TODAY
 
         return "raw" if self.form == TODAY else "unit"
@@ -65,11 +65,12 @@ class ClipCcRun(RunPart):
         return request.but(models=self.models, options=self.options(request.options))
 
     def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
-        """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
+        """Returns the settings that compare captions as configured in the file:
+        ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
 
         Args:
-            catalog: Where scorers are looked up.
-            scorers: Names, patterns or collections of decoders besides the file's.
+            catalog: Catalog to look scorers up in.
+            scorers: Names, patterns or collections of decoders in addition to the file's.
         """
         from testbed.registry.select import select
 
@@ -80,10 +81,10 @@ class ClipCcRun(RunPart):
         return [f"{how}@{decoder}" for decoder in dict.fromkeys(decoders)]
 
     def options(self, given: RunOptions) -> RunOptions:
-        """The options of a run, with what the file says of its decoder, of processing and of where things are.
+        """Returns the options of a run, with the file's decoder, processing and paths.
 
         Raises:
-            RunError: If it names a device that is not there.
+            RunError: If it names a device that is not available.
         """
         processing = self.config.processing
         fields: dict[str, Any] = {
@@ -97,7 +98,7 @@ class ClipCcRun(RunPart):
         return replace(given, **fields)
 
     def watching(self, progress: Progress, options: RunOptions) -> AbstractContextManager[Progress]:
-        """Has what the run reports written to its log file as well; not of a part of the samples."""
+        """Also writes the run's reports to its log file, unless only part of the samples run."""
         from testbed.extensions.clip_cc_bench.clip_cc_files import short_name
         from testbed.extensions.clip_cc_bench.clip_cc_forms import FORMS
         from testbed.extensions.clip_cc_bench.run_log import logged
@@ -132,18 +133,18 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
 
     Args:
         path: The file.
-        base_dir: What its paths are relative to; None lets the file's place tell.
-        models: Names of captioners, each a file of predictions; none means those of the file. What has a colon in it
-            (``replay:…``) or ends in ``.json`` stands for itself, a text file for the names in it.
-        predictions: A folder of predictions in place of the file's.
+        base_dir: The folder that its paths are relative to; None infers it from the file's location.
+        models: Names of captioners, each a file of predictions; empty means those of the file. Words with a colon\n
+                   (``replay:…``) or ending in ``.json`` are used as they are, a text file stands for the names in it.
+        predictions: A folder of predictions to use instead of the file's.
 
     Raises:
-        DefinitionError: If the file is not in its form, or nothing says which captioners are meant.
+        DefinitionError: If the file is invalid, or no captioners are given.
     """
     from testbed.data.sets.clip_cc_config import read_config
 
     if base_dir is not None and not expanded(base_dir).is_dir():
-        raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
+        raise DefinitionError(f"--base-dir {base_dir}: no such folder")
     config = read_config(path)
     words = _words(models) or list(config.models_to_evaluate)
     if not words:
@@ -163,7 +164,7 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
 
 
 def _words(models: Sequence[str]) -> list[str]:
-    """The words, text files of names read."""
+    """The words, with text files replaced by their names."""
     from testbed.registry.select import read_names
 
     words = []
@@ -185,7 +186,7 @@ def _model(word: str, folder: Path) -> str:
 
 
 def _device(config: ClipCcConfig) -> dict[str, Any]:
-    """The options of a run that mean the device of the file."""
+    """The options of a run for the file's device."""
     from testbed.execution.resources import visible_gpus
 
     device = config.processing.device
@@ -195,16 +196,18 @@ def _device(config: ClipCcConfig) -> dict[str, Any]:
         return {"cpu_processes": 1}
     if not device.startswith("cuda"):
         raise RunError(
-            f"{config.path}: processing.device is {device}, on which testbed does not run; write cpu or cuda:0, or"
-            " leave the key out to take what there is"
+            f"{config.path}: processing.device is {device}, which testbed does not support; write cpu or cuda:0,"
+            " or"
+            " omit the key to use what is available"
         )
     visible = visible_gpus()
     wanted = int(device.partition(":")[2] or 0)
     if wanted >= visible:
         found = f"{visible} (numbered from 0)" if visible else "no GPU"
         raise RunError(
-            f"{config.path}: processing.device is {device}, but torch sees {found}; write cpu or another one, leave the"
-            " key out to take what there is, or give --cpu-processes 1 or --gpus"
+            f"{config.path}: processing.device is {device}, but torch sees {found}; write cpu or another one, omit"
+            " the"
+            " key to use what is available, or give --cpu-processes 1 or --gpus"
         )
     return {"gpus": (wanted,)}
 
@@ -221,7 +224,7 @@ def export(
     first: Collection[int] = (),
     form: str = "decoders",
 ) -> None:
-    """Writes CLIP-CC-Bench's files and says what was written; see `clip_cc_files.export_clip_cc`.
+    """Writes CLIP-CC-Bench's files and prints a summary; see `clip_cc_files.export_clip_cc`.
 
     Raises:
         StoreError: If there is nothing to write, or it cannot be written.
@@ -245,26 +248,26 @@ def export_run(
     scale: str = "unit",
     form: str = "decoders",
 ) -> None:
-    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way.
+    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that scored them in the same way.
 
-    Not of a partial run, since its files would look like those of all samples and stand in their place.
+    Skips partial runs, whose files would look like those of all samples and replace them.
     """
     from testbed.extensions.clip_cc_bench.clip_cc_files import settings_beside
     from testbed.registry.references import SettingReference
 
     if partial:
         click.echo(
-            f"note: with --limit nothing is written to {folder}; testbed export clip-cc DIR writes what is stored",
+            f"note: with --limit nothing is written to {folder}; testbed export clip-cc DIR writes the stored scores",
             err=True,
         )
         return
-    scored = [each for each in outcomes if SettingReference.parse(each.setting).judge]
+    scored = [outcome for outcome in outcomes if SettingReference.parse(outcome.setting).judge]
     if not scored:
-        click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
+        click.echo(f"note: no captioner was scored, so nothing is written to {folder}", err=True)
         return
-    models = list(dict.fromkeys(each.model for each in scored))
-    own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
-    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), scale, own, form)
+    models = list(dict.fromkeys(outcome.model for outcome in scored))
+    own = {outcome.evaluation_id for outcome in scored if outcome.evaluation_id is not None}
+    export(store, folder, models, settings_beside(store, [outcome.setting for outcome in scored]), scale, own, form)
 
 
 _ANY_PATH = click.Path(path_type=Path)

@@ -1,4 +1,4 @@
-"""The log file of a run of CLIP-CC-Bench's configuration file, where and as its own scripts write it."""
+"""The log file of a run of CLIP-CC-Bench's configuration file, with the location and format of its own scripts."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def logged(config: ClipCcConfig, folder: Path, progress: Progress, interval: int
     testbed, own = logging.getLogger("testbed"), logging.getLogger(LOGGER)
     own.propagate = False
     own.setLevel(logging.DEBUG)
-    for each in (testbed, own):
-        each.addHandler(handler)
+    for logger in (testbed, own):
+        logger.addHandler(handler)
     try:
         own.info("configuration file %s, decoder %s", config.path, config.decoder.name)
         yield Several(progress, LineProgress(_Lines(), interval))
     finally:
-        for each in (testbed, own):
-            each.removeHandler(handler)
+        for logger in (testbed, own):
+            logger.removeHandler(handler)
         handler.close()
 
 
 def log_outcomes(report: Report, results: Sequence[Any]) -> None:
-    """Writes how each captioner ended, and who lacks captions; nothing without `logged`."""
+    """Logs the outcome of each captioner, and missing captions; does nothing outside `logged`."""
     own = logging.getLogger(LOGGER)
-    values = {(each.evaluation_id, each.metric): each for each in results if each.slice == "overall"}
+    values = {(result.evaluation_id, result.metric): result for result in results if result.slice == "overall"}
     for outcome in report.outcomes:
         level = logging.ERROR if outcome.status in ("failed", "incomplete", "stopped") else logging.INFO
         reason = f": {outcome.reason}" if outcome.reason else ""
@@ -91,4 +91,4 @@ class _Lines:
             logging.getLogger(LOGGER).info(text.strip())
 
     def flush(self) -> None:
-        """Nothing."""
+        """Does nothing."""

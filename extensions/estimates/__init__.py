@@ -1,1 +1,1 @@
-"""Estimates of scores from a few samples or without labels; samples whose labels are in doubt."""
+"""Estimates of scores from a few samples or without labels; detection of doubtful labels."""

@@ -1,4 +1,4 @@
-"""Chooses anchors of a setting from the stored scores of models, and says how far their estimates are off."""
+"""Chooses anchors of a setting from the stored scores of models, and measures the errors of their estimates."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from testbed.stored_results.side_by_side import SampleTable, SideBySide, Tell, a
 Array = np.ndarray[Any, Any]
 
 LEAST = 4  # models
-_JUDGED = ("judged_answers",)  # of questions, each of which is judged by itself
+_JUDGED = ("judged_answers",)  # scorers of questions, each of which is judged separately
 BEST = "best"
 _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Anchors, and how well each way to choose them did.
+class AnchorChoice:
+    """Anchors, and the performance of each way to choose them.
 
     Attributes:
         file: The anchors.
-        errors: The errors of each way on models that were held out, the best one first.
-        families: The families, and how many models each has.
-        undeclared: Models that declare no family; each was held out by itself.
+        errors: The errors of each way on held-out models, the best one first.
+        families: The families, and their numbers of models.
+        undeclared: Models without a declared family; each was held out separately.
     """
 
     file: AnchorFile
@@ -59,27 +59,27 @@ def choose_anchors(
     tell: Tell = lambda note: None,
     progress: Callable[[str, float], None] = lambda what, share: None,
     first: Collection[int] = (),
-) -> Chosen:
+) -> AnchorChoice:
     """Chooses anchors.
 
     Args:
         store: The results store.
         setting: The setting.
-        models: Names or patterns of the models to choose by; none means all.
+        models: Names or patterns of the models to choose by; empty means all.
         score: The per-sample score.
         size: The number of anchors.
         method: One of `testbed.extensions.estimates.methods.anchors.METHODS`, or ``best``.
-        estimator: How the mean is estimated from them; None for the best way.
-        families: Model → family; for the others what their definitions declare.
-        seed: Of what is drawn.
+        estimator: The estimator of the mean; None for the best one.
+        families: Model → family; the default is the declaration of each model.
+        seed: Random seed.
         tell: Called with notes on what was left out.
-        progress: Shows how far it is.
+        progress: Progress callback.
         first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
-        StoreError: If there are too few models, or it is not known which scores are better.
-        DataError: If there are not more samples than anchors, the method is not for such scores, or samples are not
-            scored each by itself.
+        StoreError: If there are too few models, or it is unknown which scores are better.
+        DataError: If there are not more samples than anchors, the method does not apply to such scores, or samples are
+            not scored independently.
     """
     _check_task(store, setting)
     cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell, first=first)[setting]
@@ -123,30 +123,31 @@ def choose_anchors(
         samples=_samples(table, anchors),
     )
     order = sorted(held.estimates, key=lambda each: held.errors(each).mean_absolute)
-    return Chosen(
+    return AnchorChoice(
         file,
-        {each: held.errors(each) for each in order},
+        {entry: held.errors(entry) for entry in order},
         Counter(own),
         undeclared,
     )
 
 
 def families_of(store: Store, table: SideBySide, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The family of each model, and the models that declare none, each of which is a family of its own."""
+    """The family of each model, and the models without a declared family, each of which is its own family."""
     found, undeclared = [], []
-    for each in table.evaluations:
-        family = given.get(each.model)
+    for evaluation in table.evaluations:
+        family = given.get(evaluation.model)
         if family is None:
-            model = store.evaluations.identity(each).get("model")
+            model = store.evaluations.identity(evaluation).get("model")
             spec = model.get("spec") if isinstance(model, dict) else None
             family = declared_family(spec) if isinstance(spec, dict) else None
         if family is None:
-            undeclared.append(each.model)
-        found.append(family or f"{each.model} alone")
+            undeclared.append(evaluation.model)
+        found.append(family or f"{evaluation.model} alone")
     if len(set(found)) < 2:
         raise StoreError(
-            f"all {len(found)} models on {table.eval_setting} are of one family, {found[0]}, so that none can be held"
-            " out; --families gives a table of families"
+            f"all {len(found)} models on {table.eval_setting} are of one family, {found[0]}, so none can be"
+            " held"
+            " out; provide a table of families with --families"
         )
     _check_left(found)
     return found, undeclared
@@ -156,8 +157,9 @@ def _check_left(families: Sequence[str]) -> None:
     family, size = Counter(families).most_common(1)[0]
     if len(families) - size < 2:
         raise StoreError(
-            f"{size} of {len(families)} models are of the family {family}; two or more of other families are needed, to"
-            " hold that one out"
+            f"{size} of {len(families)} models are of the family {family}; holding that one out requires at least two"
+            " of other"
+            " families"
         )
 
 
@@ -165,15 +167,16 @@ def _check_task(store: Store, setting: str) -> None:
     task, _ = store.names.tasks().get(setting, (None, None))
     if task not in (None, *ONE_BY_ONE, *_JUDGED):
         raise DataError(
-            f"the samples of {setting}, a setting for {task}, are not scored each by itself, so that some of them say"
-            " nothing about all"
+            f"the samples of {setting}, a setting for {task}, are not scored independently, so a subset"
+            " cannot"
+            " represent them"
         )
 
 
 def _confidence(store: Store, table: SideBySide) -> Array | None:
-    """How likely each model found the right class; None where one has no such score."""
-    names = store.scores.names(each.id for each in table.evaluations)
-    if not all(NLL in names[each.id] for each in table.evaluations):
+    """Each model's probability of the right class; None if a model has no such score."""
+    names = store.scores.names(evaluation.id for evaluation in table.evaluations)
+    if not all(NLL in names[evaluation.id] for evaluation in table.evaluations):
         return None
     found = np.empty_like(table.scores)
     for column, (_, values) in enumerate(all_scores(store, table.evaluations, NLL)):
@@ -182,12 +185,12 @@ def _confidence(store: Store, table: SideBySide) -> Array | None:
 
 
 def _among(held: HeldOut, method: str, estimator: str | None, score: str, setting: str) -> list[Way]:
-    """The ways among which the best one is chosen."""
+    """The candidate ways for choosing the best one."""
     found = [way for way in held.estimates if method in (BEST, way[0]) and estimator in (None, way[1])]
     if not found:
-        asked = " with ".join(each for each in (method, estimator) if each and each != BEST)
+        asked = " with ".join(word for word in (method, estimator) if word and word != BEST)
         ways = ", ".join(dict.fromkeys(way[0] for way in held.estimates))
-        raise DataError(f"{asked} is not for {score} on {setting}, which is not 0 or 1; these methods are: {ways}")
+        raise DataError(f"{asked} does not apply to {score} on {setting}, which is not 0 or 1; use one of {ways}")
     return found
 
 

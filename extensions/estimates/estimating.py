@@ -1,4 +1,4 @@
-"""Estimates of models' scores on a setting from their scores on its anchors."""
+"""Estimates models' scores on a setting from their scores on its anchors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Find = Callable[[Store, str, str], Evaluation]
 
 
 @dataclass(frozen=True)
-class Estimated:
-    """An estimate, which is no measured value.
+class ScoreEstimate:
+    """An estimate, as opposed to a measured value.
 
     Attributes:
         model: The model.
         value: The estimate of its score on all samples.
-        low: The value less the error that a share of models of new families stay below: ``AnchorFile.held_out.level``.
-        high: The value and that error.
-        rank: Its place among the models that the anchors were chosen by, 1 for the best.
-        rank_low: The best place within the interval.
+        low: The value minus the error bound for a share of models of new families: ``AnchorFile.held_out.level``.
+        high: The value plus that error.
+        rank: Its rank among the models that the anchors were chosen by, 1 for the best.
+        rank_low: The best rank within the interval.
         rank_high: The worst one.
-        true: Its score on these samples, where all of them are stored; None else.
+        true: Its score on all samples, if stored; else None.
         full: Whether the scores of the anchors were taken from an evaluation of all samples.
     """
 
@@ -50,19 +50,19 @@ class Estimated:
 
 def estimate(
     store: Store, models: Sequence[str], file: AnchorFile, path: Path, find: Find = evaluation_of
-) -> list[Estimated]:
-    """The estimated scores of models.
+) -> list[ScoreEstimate]:
+    """Estimates the scores of models.
 
     Args:
         store: The results store.
         models: Their names.
         file: The anchors.
-        path: Where they were read.
-        find: From a model and a setting to the evaluation; by default the reported one.
+        path: Their path.
+        find: Function from a model and a setting to the evaluation; by default the reported one.
 
     Raises:
-        StoreError: If a model has not been evaluated on the anchors; says which command does it.
-        DataError: If its samples are others.
+        StoreError: If a model has not been evaluated on the anchors; the message has the command.
+        DataError: If its samples differ.
     """
     samples = SampleTable(store)
     anchors = _anchors(file)
@@ -71,7 +71,7 @@ def estimate(
 
 def _estimated(
     store: Store, samples: SampleTable, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path, find: Find
-) -> Estimated:
+) -> ScoreEstimate:
     name = anchored(file.eval_setting, path)
     full = _found(store, model, file.eval_setting, find)
     own = _found(store, model, name, find) or full
@@ -82,11 +82,11 @@ def _estimated(
     error = file.held_out.quantile
     low, high = value - error, value + error
     if file.fraction:
-        value, low, high = (min(1.0, max(0.0, each)) for each in (value, low, high))
-    known = np.array([each.value for each in file.models if each.name != model])
-    place, best, worst = (_rank(known, each, file.larger_is_better) for each in (value, high, low))
+        value, low, high = (min(1.0, max(0.0, number)) for number in (value, low, high))
+    known = np.array([known_model.value for known_model in file.models if known_model.name != model])
+    place, best, worst = (_rank(known, number, file.larger_is_better) for number in (value, high, low))
     true = None if full is None else scores_of(store, full, file.score)
-    return Estimated(
+    return ScoreEstimate(
         model=model,
         value=value,
         low=low,
@@ -100,7 +100,7 @@ def _estimated(
 
 
 def _found(store: Store, model: str, setting: str, find: Find) -> Evaluation | None:
-    """The evaluation of all samples of a setting; None if there is none."""
+    """The evaluation of all samples of a setting; None if not stored."""
     try:
         found = find(store, model, setting)
     except (StoreError, UnknownNameError):
@@ -112,29 +112,29 @@ def _scores_of_anchors(store: Store, samples: SampleTable, evaluation: Evaluatio
     """The scores of the anchors in the order of the file: float array [k].
 
     Raises:
-        DataError: If a sample is not there, has another content, or has no score.
+        DataError: If a sample is missing, has another content, or has no score.
     """
     places = samples.places(dataset_id(evaluation))
-    lacking = [each.id for each in file.samples if (each.id, each.digest) not in places]
+    lacking = [sample.id for sample in file.samples if (sample.id, sample.digest) not in places]
     where = f"{evaluation.model} on {evaluation.eval_setting}"
     if lacking:
         raise DataError(
-            f"{where} has {len(lacking):,} of the {len(file.samples):,} anchors not, or with another content, such as"
-            f" {lacking[0]}; the anchors were chosen for other data"
+            f"{where} has {len(lacking):,} of the {len(file.samples):,} anchors missing or with another content, such"
+            f" as {lacking[0]}; the anchors were chosen for other data"
         )
     scores = scores_of(store, evaluation, file.score)
-    found = scores[[places[each.id, each.digest] for each in file.samples]]
+    found = scores[[places[sample.id, sample.digest] for sample in file.samples]]
     if not np.isfinite(found).all():
         bad = file.samples[int(np.flatnonzero(~np.isfinite(found))[0])].id
-        raise DataError(f"{where} has no {file.score} of the anchor {bad}, so that there is no estimate")
+        raise DataError(f"{where} has no {file.score} of the anchor {bad}, so it cannot be estimated")
     return found
 
 
 def _anchors(file: AnchorFile) -> methods.Anchors:
-    """What the file says, for `testbed.extensions.estimates.methods.anchors.estimates`."""
-    a, e = ([getattr(each, name) for each in file.samples] for name in ("discrimination", "easiness"))
+    """The contents of the file for `testbed.extensions.estimates.methods.anchors.estimates`."""
+    a, e = ([getattr(sample, name) for sample in file.samples] for name in ("discrimination", "easiness"))
     curve = methods.Curve(file.n, np.array(file.expected), np.array(a), np.array(e)) if file.expected else None
-    weights = np.array([each.weight for each in file.samples])
+    weights = np.array([sample.weight for sample in file.samples])
     return methods.Anchors(np.arange(len(weights)), weights, file.offset, curve, file.blend)
 
 

@@ -1,8 +1,8 @@
-"""The families of models, whose likeness must not leak: near twins are held out together.
+"""Families of models. Similar models are held out together to prevent leakage.
 
-A family is what a table of yours says, else the kind of architecture that the model's stored definition declares: the
-module of timm or torchvision that defines it, the kind of open_clip's image tower, transformers' model type. Names are
-not guessed from.
+A family comes from a user's table, else it is the kind of architecture in the model's stored definition: the
+module of timm or torchvision that defines it, the kind of open_clip's image tower, transformers' model type. Families
+are never guessed from names.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from testbed.spreadsheet import plain, reading_csv
 
 Array = np.ndarray[Any, Any]
 MODEL, FAMILY = "model", "family"
-_FOLDS = 10  # at most
-_RESNET, _VIT = "resnet", "vision_transformer"  # as timm calls them
+_FOLDS = 10  # maximum
+_RESNET, _VIT = "resnet", "vision_transformer"  # timm's names
 
 
 def read_families(path: Path) -> dict[str, str]:
-    """Model → its family, from a CSV table with the columns ``model`` and ``family``.
+    """Reads model → family from a CSV table with the columns ``model`` and ``family``.
 
     Raises:
-        DataError: If it cannot be read, lacks a column, or has two families for a model.
+        DataError: If it cannot be read, a column is missing, or a model has two families.
     """
     found: dict[str, str] = {}
     with reading_csv(path) as reader:
@@ -43,10 +43,10 @@ def read_families(path: Path) -> dict[str, str]:
 
 
 def declared_family(spec: Mapping[str, Any]) -> str | None:
-    """The family that a model's stored definition declares; None if it declares none.
+    """Returns the family declared by a model's stored definition; None without a declaration.
 
     Args:
-        spec: What `testbed.models.base.definition.ModelDefinition.spec` gave.
+        spec: The result of `testbed.models.base.definition.ModelDefinition.spec`.
     """
     network, arch = spec.get("network"), spec.get("arch")
     if not isinstance(network, dict):
@@ -66,14 +66,14 @@ def declared_family(spec: Mapping[str, Any]) -> str | None:
 
 
 def _tower(config: Mapping[str, Any]) -> str:
-    """The kind of an image tower of open_clip, by what its configuration has."""
+    """The kind of an image tower of open_clip, according to its configuration."""
     if name := config.get("timm_model_name"):
         return _defined_in("timm", str(name)) or str(name)
     return _RESNET if isinstance(config.get("layers"), list) else _VIT
 
 
 def _defined_in(library: str, arch: str) -> str | None:
-    """The module of a library that defines an architecture, such as ``resnet``; None if none does."""
+    """The module of a library that defines an architecture, such as ``resnet``; None if unknown."""
     try:
         if library == "timm":
             from timm.models import model_entrypoint
@@ -83,7 +83,7 @@ def _defined_in(library: str, arch: str) -> str | None:
             from torchvision.models import get_model_builder
 
             return str(get_model_builder(arch).__module__).rpartition(".")[2]
-    except (RuntimeError, ValueError):  # not of the installed version
+    except (RuntimeError, ValueError):  # not in the installed version
         pass
     return None
 

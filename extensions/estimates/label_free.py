@@ -1,4 +1,4 @@
-"""Accuracies on settings without labels, estimated from stored logits; beside the truth where it is stored."""
+"""Estimates accuracies on settings without labels from stored logits, and compares them with stored accuracies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.extensions.estimates.methods.label_free import (
     ALINE_D,
     ALINE_S,
     ALONE,
-    Line,
+    AgreementLine,
     Sureness,
     agreement_on_the_line,
     sureness,
@@ -46,8 +46,8 @@ class OnShift:
 
     Attributes:
         known: Its accuracy where the labels are known.
-        estimates: Method → the estimated accuracy; those of several models are absent where there are too few.
-        true: The accuracy, where it is stored; None else.
+        estimates: Method → the estimated accuracy; those that use several models are absent if there are too few.
+        true: The accuracy, if stored; else None.
     """
 
     model: str
@@ -59,8 +59,8 @@ class OnShift:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """How far a method was off, over all models and settings with a known truth."""
+class MethodErrors:
+    """The errors of a method over all models and settings with a known accuracy."""
 
     method: str
     mean_absolute: float
@@ -74,20 +74,20 @@ class LabelFree:
 
     Attributes:
         rows: Each setting, and each model on it.
-        lines: Setting → the line of agreements; None where there is none.
-        summary: Each method where truth is known, the best first.
-        temperatures: Model → what its logits were divided by; empty if they were not.
+        lines: Setting → the line of agreements; None if missing.
+        summary: Each method with a known truth, the best first.
+        temperatures: Model → the divisor of its logits; empty without calibration.
     """
 
     rows: Sequence[OnShift]
-    lines: Mapping[str, Line | None]
-    summary: Sequence[Summary]
+    lines: Mapping[str, AgreementLine | None]
+    summary: Sequence[MethodErrors]
     temperatures: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What a model says on a setting: the samples of a table, in its order."""
+class _Outputs:
+    """A model's outputs on a setting: the samples of a table, in its order."""
 
     sure: Sureness
     predicted: Array
@@ -107,10 +107,10 @@ def label_free(
 
     Args:
         store: The results store.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         shifts: The settings.
         known: A setting with labels, of the same classes.
-        calibrate: Whether each model's logits are divided by a temperature that is fitted there.
+        calibrate: Whether to divide each model's logits by a temperature fitted there.
         tell: Called with notes on what was left out.
         first: Ids of evaluations that take precedence over the reported ones.
 
@@ -129,43 +129,43 @@ def label_free(
     before = _seen(store, table, temperatures)
     right = dict(zip(table.models, table.scores.T, strict=True))
     rows: list[OnShift] = []
-    lines: dict[str, Line | None] = {}
+    lines: dict[str, AgreementLine | None] = {}
     for shift in shifts:
         there = choose(store, [shift], models, tell=tell, first=first)[shift]
         if lacking := sorted(set(there) - set(cells)):
             tell(f"left out on {shift}: {', '.join(lacking)} (no outputs on {known})")
-        there = {model: each for model, each in there.items() if model in cells}
+        there = {model: value for model, value in there.items() if model in cells}
         if not there:
-            raise DataError(f"no model on {shift} has outputs on {known}, too")
+            raise DataError(f"no model on {shift} also has outputs on {known}")
         on = side_by_side(store, samples, shift, there, None, tell)
         after = _seen(store, on, temperatures)
         _tell_of_classes(before, after, known, shift, tell)
         lines[shift], by_lines = _by_lines(before, after, right)
-        for each in on.evaluations:
-            model = each.model
+        for evaluation in on.evaluations:
+            model = evaluation.model
             alone = {
                 name: estimated(before[model].sure, right[model], after[model].sure)
                 for name, estimated in ALONE.items()
             }
-            true = _true(store, each, score)
+            true = _true(store, evaluation, score)
             rows.append(
                 OnShift(model, shift, len(on.keys), float(right[model].mean()), alone | by_lines.get(model, {}), true)
             )
     return LabelFree(rows, lines, _summary(rows), temperatures)
 
 
-def _seen(store: Store, table: SideBySide, temperatures: Mapping[str, float]) -> dict[str, _Seen]:
+def _seen(store: Store, table: SideBySide, temperatures: Mapping[str, float]) -> dict[str, _Outputs]:
     found = {}
-    for each, places in zip(table.evaluations, table.places, strict=True):
-        logits = viewed(store, each)[1][places]
-        sure = sureness(logits, temperatures.get(each.model, 1.0))
-        found[each.model] = _Seen(sure, predicted_classes(logits), logits.shape[1])
+    for evaluation, places in zip(table.evaluations, table.places, strict=True):
+        logits = viewed(store, evaluation)[1][places]
+        sure = sureness(logits, temperatures.get(evaluation.model, 1.0))
+        found[evaluation.model] = _Outputs(sure, predicted_classes(logits), logits.shape[1])
     return found
 
 
 def _by_lines(
-    before: Mapping[str, _Seen], after: Mapping[str, _Seen], right: Mapping[str, Array]
-) -> tuple[Line | None, dict[str, dict[str, float]]]:
+    before: Mapping[str, _Outputs], after: Mapping[str, _Outputs], right: Mapping[str, Array]
+) -> tuple[AgreementLine | None, dict[str, dict[str, float]]]:
     """The line of a setting, and for each model the estimates by it."""
     models = list(after)
     line = agreement_on_the_line(
@@ -182,15 +182,16 @@ def _by_lines(
 
 
 def _tell_of_classes(
-    before: Mapping[str, _Seen], after: Mapping[str, _Seen], known: str, shift: str, tell: Tell
+    before: Mapping[str, _Outputs], after: Mapping[str, _Outputs], known: str, shift: str, tell: Tell
 ) -> None:
-    """Notes classes that are fewer or more than on the known setting."""
-    numbers = {(before[model].classes, each.classes) for model, each in after.items()}
+    """Adds a note if the number of classes differs from that of the known setting."""
+    numbers = {(before[model].classes, value.classes) for model, value in after.items()}
     for one, other in sorted(numbers):
         if one != other:
             tell(
-                f"{shift} has {other:,} classes to choose from, {known} {one:,}: being sure means another thing there,"
-                " so that these estimates are not to be trusted; use a known setting with the same classes"
+                f"{shift} has {other:,} classes to choose from, {known} {one:,}: confidence is not"
+                " comparable,"
+                " so these estimates are unreliable; use a known setting with the same classes"
             )
 
 
@@ -203,30 +204,30 @@ def _true(store: Store, evaluation: Evaluation, score: str) -> float | None:
 
 
 def _temperatures(store: Store, samples: SampleTable, table: SideBySide) -> dict[str, float]:
-    """The temperature of each model, fitted on as many of the known samples as take a moment."""
+    """The temperature of each model, fitted on a limited number of known samples."""
     chosen = np.random.default_rng(0).permutation(len(table.keys))[:_FITTED]
     found = {}
-    for each, places in zip(table.evaluations, table.places, strict=True):
-        infos = samples.of(each).samples
+    for evaluation, places in zip(table.evaluations, table.places, strict=True):
+        infos = samples.of(evaluation).samples
         rows = places[chosen]
         targets = [infos[int(place)].target for place in rows]
         if not all(type(target) is int for target in targets):
             raise DataError(f"{table.eval_setting} has samples with several true classes; leave out --calibrate")
-        logits = viewed(store, each)[1][rows]
+        logits = viewed(store, evaluation)[1][rows]
         read = np.isfinite(logits).all(axis=1)
         try:
-            found[each.model] = fit_temperature(logits[read], np.array(targets)[read])
+            found[evaluation.model] = fit_temperature(logits[read], np.array(targets)[read])
         except DataError as error:
-            raise DataError(f"{each.model} on {table.eval_setting}: {error}; leave out --calibrate") from error
+            raise DataError(f"{evaluation.model} on {table.eval_setting}: {error}; leave out --calibrate") from error
     return found
 
 
-def _summary(rows: Sequence[OnShift]) -> list[Summary]:
+def _summary(rows: Sequence[OnShift]) -> list[MethodErrors]:
     found = []
     for method in METHODS:
         errors = [
             abs(row.estimates[method] - row.true) for row in rows if row.true is not None and method in row.estimates
         ]
         if errors:
-            found.append(Summary(method, float(np.mean(errors)), max(errors), len(errors)))
+            found.append(MethodErrors(method, float(np.mean(errors)), max(errors), len(errors)))
     return sorted(found, key=lambda each: each.mean_absolute)

@@ -1,6 +1,6 @@
-"""Samples whose labels are in doubt: better models get them wrong more often, or the best ones agree on another class.
+"""Samples with doubtful labels: better models get them wrong more often, or the best ones agree on another class.
 
-Either is a hint, and people decide: hard samples look like that, too (Northcutt, Athalye and Mueller 2021).
+Either is only a hint for people, since hard samples look the same (Northcutt, Athalye and Mueller 2021).
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from testbed.stored_results.predictions import best_names, has_logits, predictio
 from testbed.stored_results.side_by_side import SampleTable, Tell, choose, require_binary, side_by_side
 
 LEAST = 4  # models
-ALIKE = 0.9  # of the best models
-_Z = 1.6448536269514722  # 95 % of a normal distribution lie below
+ALIKE = 0.9  # share of the best models
+_Z = 1.6448536269514722  # 95 % quantile of the normal distribution
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A sample whose label is in doubt.
+    """A sample with a doubtful label.
 
     Attributes:
         sample: Its id.
         target: Its label in the data set.
-        target_name: The same by name; None if it has none.
-        wrong: How many models get it wrong.
+        target_name: The label's name; None without a name.
+        wrong: Number of models that get it wrong.
         models: The number of models.
-        discrimination: Of item response theory: below 0 where better models are wrong more often.
+        discrimination: Discrimination in item response theory; below 0 if better models are wrong more often.
         error: Its standard error.
-        said: The class that most of the better half of the models say; None if their classes are not stored.
+        said: The class that most of the better half of the models predict; None if classes are not stored.
         said_name: Its name.
-        said_by: How many of them.
-        best: How many of the better half have classes.
+        said_by: Number of these models.
+        best: Number of models in the better half with stored classes.
     """
 
     sample: str
@@ -55,24 +55,24 @@ class Suspect:
 
     @property
     def alike(self) -> bool:
-        """Whether the best models say the same class, which is not the label."""
+        """True if the best models agree on a class other than the label."""
         return self.best > 1 and self.said_by >= ALIKE * self.best
 
     @property
     def negative(self) -> bool:
-        """Whether its discrimination is below 0, with a confidence of 95 %."""
+        """True if its discrimination is below 0, with a confidence of 95 %."""
         return self.discrimination + _Z * self.error < 0
 
 
 def suspects(
     store: Store, setting: str, models: Sequence[str], score: str, tell: Tell = lambda note: None
 ) -> list[Suspect]:
-    """The samples in doubt: first those on which the best models agree against the label, by how many models are wrong.
+    """Finds doubtful samples: first those where the best models agree against the label, by the number of wrong models.
 
     Args:
         store: The results store.
         setting: The setting.
-        models: Names or patterns; none means all.
+        models: Names or patterns; empty means all.
         score: A score of 0 and 1, such as ``top1``.
         tell: Called with notes on what was left out.
 
@@ -113,5 +113,5 @@ def suspects(
                 best=len(said),
             )
         )
-    kept = [each for each in found if each.alike or each.negative]
+    kept = [suspect for suspect in found if suspect.alike or suspect.negative]
     return sorted(kept, key=lambda each: (not each.alike, -each.wrong, each.discrimination, each.sample))

@@ -1,1 +1,1 @@
-"""Results, outputs, texts and verdicts as files of testbed's own forms."""
+"""Results, outputs, texts and verdicts as files in testbed's own formats."""

@@ -1,6 +1,6 @@
-"""Inspect AI's JSON logs: the answers of a model on a setting, written for its viewer and tools, and read.
+"""Reading and writing of Inspect AI's JSON logs: the answers of a model on a setting.
 
-They are of version 2, as ``inspect_ai.log.read_eval_log`` reads them.
+They have version 2, as ``inspect_ai.log.read_eval_log`` reads them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
 from testbed.errors import StoreError, shortened
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, model_id
-from testbed.extensions.exchange.every_eval_ever.samples import Samples
+from testbed.extensions.exchange.every_eval_ever.samples import SampleLines
 from testbed.extensions.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
@@ -31,17 +31,17 @@ LIBRARY = "testbed"
 EPOCHS = "samples are of further epochs"
 NO_TEXT = "samples have no answer in text"
 _STOP = {"stop": "stop", CUT_OFF: "max_tokens"}
-_BINARY = b"PK"  # how inspect's own .eval files begin
+_BINARY = b"PK"  # first bytes of inspect's own .eval files
 
 Picture = Callable[[int, str], str]
-"""The picture of a sample by its position and id: a reference or a data URI; empty for none."""
+"""The picture of a sample by its position and id: a reference or a data URI; empty if missing."""
 
 
 def inspect_log(store: Store, cell: MeasuredCell, picture: Picture) -> dict[str, Any]:
-    """The log of a model's answers. All of it comes from the store: equal stores give equal logs.
+    """Builds the log of a model's answers. Everything comes from the store: equal stores give equal logs.
 
     Raises:
-        StoreError: If the model's outputs are no texts, or its samples have no scores.
+        StoreError: If the model's outputs are not texts, or its samples have no scores.
     """
     evaluation = cell.evaluation
     if evaluation.dataset_id is None or TEXT not in store.outputs.kinds(evaluation.id):
@@ -49,10 +49,10 @@ def inspect_log(store: Store, cell: MeasuredCell, picture: Picture) -> dict[str,
     dataset = store.datasets.get(evaluation.dataset_id)
     samples = [
         _sample(line, cell, picture(place, line["sample_id"]))
-        for place, line in enumerate(Samples(cell, dataset, {}).lines(store))
+        for place, line in enumerate(SampleLines(cell, dataset, {}).lines(store))
     ]
     if not samples:
-        raise StoreError(f"{cell.model} on {cell.eval_setting} has no score of each sample")
+        raise StoreError(f"{cell.model} on {cell.eval_setting} has no per-sample scores")
     done = (evaluation.completed_at or evaluation.created_at).astimezone(UTC).isoformat()
     log: dict[str, Any] = {
         "version": VERSION,
@@ -64,7 +64,7 @@ def inspect_log(store: Store, cell: MeasuredCell, picture: Picture) -> dict[str,
             "dataset": {
                 "name": cell.dataset.name.rpartition("/")[2] if cell.dataset else cell.eval_setting,
                 "samples": len(samples),
-                "sample_ids": [each["id"] for each in samples],
+                "sample_ids": [sample["id"] for sample in samples],
                 "shuffled": False,
             },
             "model": model_id(cell.model),
@@ -104,15 +104,15 @@ def _generation(cell: MeasuredCell) -> dict[str, Any]:
 
 
 def _results(cell: MeasuredCell, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    metrics = {_title(each): _metric(each) for each in cell.metrics if finite_value(each) is not None}
-    main = main_metric(spec_of(each) for each in cell.metrics if each.slice == OVERALL)
-    first = next((each for each in cell.metrics if each.slice == OVERALL and spec_of(each) == main), None)
+    metrics = {_title(metric): _metric(metric) for metric in cell.metrics if finite_value(metric) is not None}
+    main = main_metric(spec_of(metric) for metric in cell.metrics if metric.slice == OVERALL)
+    first = next((metric for metric in cell.metrics if metric.slice == OVERALL and spec_of(metric) == main), None)
     if first is not None and first.stderr is not None and math.isfinite(first.stderr):
         metrics["stderr"] = {"name": "stderr", "value": first.stderr, "metadata": {"of": first.name}}
-    scored = sum(bool(each["scores"]) for each in samples)
-    name = next((name for each in samples for name in each["scores"]), "score")
+    scored = sum(bool(sample["scores"]) for sample in samples)
+    name = next((name for sample in samples for name in sample["scores"]), "score")
     told = {"scored_samples": scored, "unscored_samples": len(samples) - scored, "metrics": metrics}
-    counts = {"total_samples": len(samples), "completed_samples": sum("error" not in each for each in samples)}
+    counts = {"total_samples": len(samples), "completed_samples": sum("error" not in sample for sample in samples)}
     return {**counts, "scores": [{"name": name, "scorer": str(cell.part("view", "scorer") or name), **told}]}
 
 
@@ -134,11 +134,14 @@ def _sample(line: Mapping[str, Any], cell: MeasuredCell, picture: str) -> dict[s
     user = {"role": "user", "content": asked}
     answers = []
     if said:
-        content = [*({"type": "reasoning", "reasoning": each} for each in thoughts), {"type": "text", "text": said[0]}]
+        content = [
+            *({"type": "reasoning", "reasoning": thought} for thought in thoughts),
+            {"type": "text", "text": said[0]},
+        ]
         answers = [{"role": "assistant", "content": content if thoughts else said[0], "source": "generate"}]
     stop = _STOP.get(str(metadata.get(FINISH)), "unknown")
     output: dict[str, Any] = {"model": cell.model, "completion": said[0] if said else ""}
-    output["choices"] = [{"message": each, "stop_reason": stop} for each in answers]
+    output["choices"] = [{"message": answer, "stop_reason": stop} for answer in answers]
     output |= {"usage": line["token_usage"]} if "token_usage" in line else {}
     sample = {"id": line["sample_id"], "epoch": 1, "input": [user], "target": line["input"]["reference"]}
     sample |= {"choices": choices} if choices else {}
@@ -155,8 +158,8 @@ def _scores(line: Mapping[str, Any], metadata: dict[str, str]) -> dict[str, Any]
     found = {key.removeprefix(SCORE_OF): metadata.pop(key) for key in list(metadata) if key.startswith(SCORE_OF)}
     if not_scored:
         return {}
-    read = next((each["extracted_value"] for each in line["answer_attribution"]), None)
-    names = [main, *(each for each in found if each != main)]
+    read = next((attribution["extracted_value"] for attribution in line["answer_attribution"]), None)
+    names = [main, *(entry for entry in found if entry != main)]
     return {name: {"value": float(found[name]), **({"answer": read} if read is not None else {})} for name in names}
 
 
@@ -164,10 +167,10 @@ def _scores(line: Mapping[str, Any], metadata: dict[str, str]) -> dict[str, Any]
 
 
 def read_log(path: Path) -> SampledRecord:
-    """The samples of a log, which are of the eval setting that its task is called as.
+    """Reads the samples of a log, whose task names the eval setting.
 
     Raises:
-        StoreError: If it cannot be read, or is no such log.
+        StoreError: If it cannot be read, or is not such a log.
     """
     try:
         content = read_regular(path)
@@ -181,7 +184,7 @@ def read_log(path: Path) -> SampledRecord:
         raise StoreError(f"{path} cannot be read as JSON: {error}") from error
     about = log.get("eval") if isinstance(log, dict) else None
     if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("task", "model")):
-        raise StoreError(f"{path} is no log of Inspect AI: eval, with a task and a model, was expected")
+        raise StoreError(f"{path} is not a log of Inspect AI: expected eval, with a task and a model")
     metadata = about.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     own = given.get("library") == LIBRARY and isinstance(given.get("model"), str)
@@ -191,8 +194,8 @@ def read_log(path: Path) -> SampledRecord:
         found.left_out[NO_SAMPLES] += 1
         return found
     task = checked_name(about["task"], f"{path}: the task")
-    for number, each in enumerate(samples, start=1):
-        _add(found, task, each, own, f"{path}, sample {number}")
+    for number, sample in enumerate(samples, start=1):
+        _add(found, task, sample, own, f"{path}, sample {number}")
     return found
 
 
@@ -232,7 +235,7 @@ def _answer(sample: Mapping[str, Any], own: bool, where: str) -> AnsweredSample:
     return AnsweredSample(
         text="\n".join(texts) if texts else None,
         question="\n".join(questions),
-        right=[each for each in (target if isinstance(target, list) else [target]) if isinstance(each, str)],
+        right=[entry for entry in (target if isinstance(target, list) else [target]) if isinstance(entry, str)],
         thinking="\n".join(thoughts),
         score=first,
         correct=_correct(sample.get("scores")),
@@ -248,9 +251,9 @@ def _parts(content: Any, where: str) -> list[tuple[str, str]]:
     """Kind and text of each part of a message that has one."""
     if content is None or isinstance(content, str):
         return [("text", content)] if content is not None else []
-    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise StoreError(f"{where}: the content of a message should be a text or a list of parts")
-    kinds = [(each.get("type"), each.get(str(each.get("type")))) for each in content]
+    kinds = [(part.get("type"), part.get(str(part.get("type")))) for part in content]
     return [(kind, text) for kind, text in kinds if kind in ("text", "reasoning") and isinstance(text, str)]
 
 
@@ -258,18 +261,18 @@ def _values(scores: Any, where: str) -> dict[str, float]:
     """The scores that are numbers, or C and I for right and wrong."""
     if scores is None:
         return {}
-    if not isinstance(scores, dict) or not all(isinstance(each, dict) for each in scores.values()):
+    if not isinstance(scores, dict) or not all(isinstance(score, dict) for score in scores.values()):
         raise StoreError(f"{where}: scores should have a score, with a value, for each scorer")
     found = {}
-    for name, each in scores.items():
-        value = {"C": 1.0, "I": 0.0}.get(each["value"]) if isinstance(each.get("value"), str) else each.get("value")
+    for name, score in scores.items():
+        value = {"C": 1.0, "I": 0.0}.get(score["value"]) if isinstance(score.get("value"), str) else score.get("value")
         if isinstance(value, bool | int | float) and abs(value) < 1e300:
             found[name] = float(value)
     return found
 
 
 def _correct(scores: Any) -> bool | None:
-    """Whether the first score says right or wrong; None if it is a number, which may be a degree."""
+    """Returns whether the first score is C or I; None if it is a number, which may be a degree."""
     first: dict[str, Any] = next(iter(scores.values()), {}) if isinstance(scores, dict) else {}
     value = first.get("value")
     return value if isinstance(value, bool) else {"C": True, "I": False}.get(value) if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Results as model cards have them: ``model-index`` in the front matter of a README, and ``.eval_results`` files."""
+"""Results for model cards: ``model-index`` in the front matter of a README, and ``.eval_results`` files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from testbed.stored_results.measured_cells import MeasuredCell
 from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"
-UNKNOWN = "unknown"  # the data set's id, where nobody has declared it
-OTHER = "other"  # the task, where the hub has none
+UNKNOWN = "unknown"  # id of a data set without a declared one
+OTHER = "other"  # task that the hub does not have
 TASKS = {
     "captioning": "image-to-text",
     "question_answering": "visual-question-answering",
@@ -28,7 +28,7 @@ TASKS = {
 }
 ACCURACY = ("top1", "accuracy")
 HUB = ("id", "config", "split", "revision", "task")
-# As the hub finds it.
+# As parsed by the hub.
 _FRONT = re.compile(r"\A(\ufeff?\s*---(?:\r\n|\r|\n))([\S\s]*?)((?:\r\n|\r|\n)---[ \t]*(?:\r\n|\n|\Z))")
 _EMPTY = re.compile(r"\A(\ufeff?\s*---(\r\n|\r|\n))---[ \t]*(?:\r\n|\n|\Z)")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
@@ -36,14 +36,14 @@ _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class HubSet:
-    """What a data set is on the hub.
+    """A data set on the hub.
 
     Attributes:
-        id: Such as ``ILSVRC/imagenet-1k``.
+        id: Its id, such as ``ILSVRC/imagenet-1k``.
         config: Its configuration.
         split: Its split.
         revision: Its commit.
-        task: The id of the task, for a data set that the hub has a leaderboard of.
+        task: The id of the task, for a data set with a leaderboard on the hub.
     """
 
     id: str
@@ -63,21 +63,21 @@ class CardResult:
 
 
 def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
-    """Setting → what its data set is on the hub, from words such as ``val=id=ILSVRC/imagenet-1k,split=validation``.
+    """Parses setting → data set on the hub from words such as ``val=id=ILSVRC/imagenet-1k,split=validation``.
 
     Raises:
-        DataError: If a word is not understood.
+        DataError: If a word is invalid.
     """
     found: dict[str, HubSet] = {}
     for word in words:
         setting, _, rest = word.partition("=")
-        parts = [each.partition("=") for each in rest.split(",")]
+        parts = [text.partition("=") for text in rest.split(",")]
         given = {key: value for key, _, value in parts if value}
         if not setting or setting in found or len(given) != len(parts) or not {"id"} <= set(given) <= set(HUB):
             keys = ",".join(f"{key}=…" for key in HUB)
-            raise DataError(f"--hub {word} is not understood; it takes SETTING={keys}, of which id is needed")
+            raise DataError(f"--hub {word} is invalid; expected SETTING={keys}, where id is required")
         if not _ID.fullmatch(given["id"]):
-            raise DataError(f"--hub {word}: {given['id']!r} is no id of a data set on the hub, such as owner/name")
+            raise DataError(f"--hub {word}: {given['id']!r} is not the id of a data set on the hub, such as owner/name")
         found[setting] = HubSet(**given)
     return found
 
@@ -85,30 +85,30 @@ def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
 def card_results(
     cells: Sequence[MeasuredCell], hub: Mapping[str, HubSet], everything: bool = False
 ) -> list[CardResult]:
-    """The results of a model that its card has: of each setting the main metric of all samples, or all of them.
+    """Selects the results of a model for its card: the main metric of each setting, or all metrics.
 
     Raises:
         DataError: If ``hub`` names a setting that is not among them.
     """
     if unknown := sorted(set(hub) - {each.eval_setting for each in cells}):
-        raise DataError(f"--hub names {unknown[0]}, of which the model has no results that were chosen")
+        raise DataError(f"--hub names {unknown[0]}, but the model has no selected results on it")
     found = []
     for cell in cells:
-        defined = [each for each in cell.metrics if each.slice == OVERALL and _is_finite(each.value)]
+        defined = [metric for metric in cell.metrics if metric.slice == OVERALL and _is_finite(metric.value)]
         main = main_metric(map(spec_of, defined))
-        chosen = [each for each in defined if everything or spec_of(each) == main]
+        chosen = [metric for metric in defined if everything or spec_of(metric) == main]
         declared = hub.get(cell.eval_setting) or _declared(cell)
-        found += [CardResult(cell, each, declared) for each in chosen]
+        found += [CardResult(cell, metric, declared) for metric in chosen]
     return found
 
 
 def model_index(name: str, results: Sequence[CardResult]) -> list[dict[str, Any]]:
-    """The value of ``model-index``, as the hub and huggingface_hub read it. Rates are fractions, as they are stored."""
+    """The value of ``model-index``, as the hub and huggingface_hub read it. Rates are fractions, as stored."""
     by_set: dict[str, dict[str, Any]] = {}
-    for each in results:
-        entry = by_set.setdefault(each.cell.eval_setting, _entry(each))
+    for result in results:
+        entry = by_set.setdefault(result.cell.eval_setting, _entry(result))
         entry["metrics"].append(
-            {"type": _metric_type(each.metric), "value": each.metric.value, "name": each.metric.name}
+            {"type": _metric_type(result.metric), "value": result.metric.value, "name": result.metric.name}
         )
     return [{"name": name, "results": list(by_set.values())}]
 
@@ -116,26 +116,26 @@ def model_index(name: str, results: Sequence[CardResult]) -> list[dict[str, Any]
 def eval_results(results: Sequence[CardResult], source_url: str | None = None) -> list[dict[str, Any]]:
     """The content of a file in ``.eval_results``: results on data sets with a leaderboard on the hub."""
     found = []
-    for each in results:
-        if each.hub is None or each.hub.task is None:
+    for result in results:
+        if result.hub is None or result.hub.task is None:
             continue
-        dataset = {"id": each.hub.id, "task_id": each.hub.task}
-        dataset |= {"revision": each.hub.revision} if each.hub.revision else {}
-        done = each.cell.evaluation.completed_at
-        entry: dict[str, Any] = {"dataset": dataset, "value": each.metric.value}
+        dataset = {"id": result.hub.id, "task_id": result.hub.task}
+        dataset |= {"revision": result.hub.revision} if result.hub.revision else {}
+        done = result.cell.evaluation.completed_at
+        entry: dict[str, Any] = {"dataset": dataset, "value": result.metric.value}
         entry |= {"date": done.astimezone(UTC).isoformat()} if done else {}
         entry |= {"source": {"url": source_url}} if source_url else {}
-        found.append({**entry, "notes": _notes(each)})
+        found.append({**entry, "notes": _notes(result)})
     return found
 
 
 def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md") -> str:
-    """A README with the results in its front matter; all else in it stays as it is, to the letter.
+    """Adds results to the front matter of a README; the rest stays unchanged, to the letter.
 
-    Results that are there stay, unless they are of the same metric on the same data set.
+    Existing results stay unless they have the same metric on the same data set.
 
     Raises:
-        DataError: If its front matter is no YAML, or its ``model-index`` is not of the hub's form.
+        DataError: If its front matter is not YAML, or its ``model-index`` is not in the hub's format.
     """
     start, front, end, rest = _parts(text)
     newline = "\r\n" if "\r\n" in start else "\n"
@@ -151,7 +151,7 @@ def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md")
     except DataError:
         fits = False
     if not fits:
-        raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a block of its own")
+        raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a separate block")
     return card
 
 
@@ -161,7 +161,7 @@ def as_yaml(value: Any) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:
-    """What begins the front matter, the front matter, what ends it, and the rest."""
+    """Splits into the opening mark, the front matter, the closing mark, and the rest."""
     if empty := _EMPTY.match(text):
         return empty[1], "", f"{empty[2]}{text[empty.end(1) : empty.end()]}", text[empty.end() :]
     if found := _FRONT.match(text):
@@ -196,26 +196,26 @@ def _place(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _merged(held: Any, index: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The index that is there with the new results in place of those about the same."""
+    """Merges new results into the existing index, replacing those with the same metric and data set."""
     try:
         given = [*(held or [])]
-        kept = [dict(each, results=[_without(result, index[0]) for result in each["results"]]) for each in given]
+        kept = [dict(entry, results=[_without(result, index[0]) for result in entry["results"]]) for entry in given]
     except (TypeError, KeyError, AttributeError, ValueError):
-        raise DataError(f"{name}: its {INDEX} is not of the hub's form, a list of a name with results") from None
-    for each in kept:
-        each["results"] = [result for result in each["results"] if result["metrics"]]
-    own = next((each for each in kept if each.get("name") == index[0]["name"]), None)
+        raise DataError(f"{name}: its {INDEX} is not in the hub's format, a list of names with results") from None
+    for record in kept:
+        record["results"] = [result for result in record["results"] if result["metrics"]]
+    own = next((record for record in kept if record.get("name") == index[0]["name"]), None)
     if own is None:
-        return [*(each for each in kept if each["results"]), *index]
+        return [*(record for record in kept if record["results"]), *index]
     own["results"] += index[0]["results"]
-    return [each for each in kept if each["results"]]
+    return [record for record in kept if record["results"]]
 
 
 def _without(result: dict[str, Any], index: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without the metrics that are measured anew."""
+    """Removes the re-measured metrics from a result."""
     dataset = _key(result)
-    new = {metric["name"] for each in index["results"] if _key(each) == dataset for metric in each["metrics"]}
-    return dict(result, metrics=[each for each in result["metrics"] if each.get("name") not in new])
+    new = {metric["name"] for entry in index["results"] if _key(entry) == dataset for metric in entry["metrics"]}
+    return dict(result, metrics=[entry for entry in result["metrics"] if entry.get("name") not in new])
 
 
 def _key(result: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -225,7 +225,7 @@ def _key(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _entry(result: CardResult) -> dict[str, Any]:
     setting, hub = result.cell.eval_setting, result.hub
-    if hub is None:  # readers tell data sets apart by these
+    if hub is None:  # readers distinguish data sets by these
         dataset: dict[str, Any] = {"type": UNKNOWN, "name": setting, "config": setting}
     else:
         dataset = {"type": hub.id, "name": setting}
@@ -243,7 +243,7 @@ def _metric_type(metric: Metric) -> str:
 
 
 def _notes(result: CardResult) -> str:
-    """What the form has no field for."""
+    """Facts that the format has no field for."""
     metric = result.metric
     told = [f"{metric.name} on {result.cell.eval_setting}"]
     told += [] if metric.n is None else [f"{metric.n} samples"]
@@ -252,7 +252,7 @@ def _notes(result: CardResult) -> str:
 
 
 def _declared(cell: MeasuredCell) -> HubSet | None:
-    """The data set of a cell if it was read from the hub: it is called ``hf/OWNER/NAME@CONFIG`` then."""
+    """The data set of a cell if it was read from the hub: its name is ``hf/OWNER/NAME@CONFIG`` then."""
     try:
         return None if cell.dataset is None else HubSet(*parse_name(cell.dataset.name))
     except TestbedError:

@@ -1,4 +1,4 @@
-"""What people said to images, as models of the store: model-vs-human's files of responses (Geirhos et al. 2021).
+"""Stores people's responses to images as models: model-vs-human's files of responses (Geirhos et al. 2021).
 
 A file is a CSV with a row for each trial: ``subj``, ``object_response``, ``category``, ``condition`` and ``imagename``
 are used. A person becomes the model ``human:NAME`` on a setting whose images are stored: a response is the only class
@@ -29,9 +29,9 @@ PREFIX = "human:"
 TYPE = "Human"
 NO_RESPONSE = "na"
 _COLUMNS = ("subj", "object_response", "category", "condition", "imagename")
-_OF_PROBABILITIES = {each.name for each in (NLL, BRIER, ECE, CONFIDENCE)} | {"top5"}
+_OF_PROBABILITIES = {spec.name for spec in (NLL, BRIER, ECE, CONFIDENCE)} | {"top5"}
 
-Key = tuple[str | None, str]  # condition, and what tells an image
+Key = tuple[str | None, str]  # condition, and the image's short name
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Person:
 
     Attributes:
         model: The name in the store.
-        n: The images with a trial.
-        unanswered: Those without a response.
-        without: The images of the setting without a trial.
-        repeated: Further trials with an image, which do not count.
+        n: Number of images with a trial.
+        unanswered: Number of these without a response.
+        without: Number of images of the setting without a trial.
+        repeated: Number of repeated trials with an image, which are ignored.
         top1: The share of right responses.
     """
 
@@ -65,7 +65,7 @@ class _Trial:
 
 
 def add_people(store: Store, setting: str, files: Sequence[Path]) -> list[Person]:
-    """Stores what people said to the images of a setting; what is stored already stays as it is.
+    """Stores people's responses to the images of a setting; existing ones are kept.
 
     Args:
         store: The results store, open for writing.
@@ -74,7 +74,7 @@ def add_people(store: Store, setting: str, files: Sequence[Path]) -> list[Person
 
     Raises:
         StoreError: If the store does not have the images of the setting.
-        DataError: If a file is none of responses, or is about other images or classes.
+        DataError: If a file has no responses, or has other images or classes.
     """
     dataset = _dataset(store, setting)
     places = _places(dataset, setting)
@@ -87,17 +87,21 @@ def add_people(store: Store, setting: str, files: Sequence[Path]) -> list[Person
 
 def _dataset(store: Store, setting: str) -> DatasetInfo:
     """The images of a setting with the most samples in the store."""
-    found = [each for each in store.evaluations.find(None, [setting]) if each.dataset_id and each.status == "complete"]
+    found = [
+        evaluation
+        for evaluation in store.evaluations.find(None, [setting])
+        if evaluation.dataset_id and evaluation.status == "complete"
+    ]
     if not found:
         raise StoreError(
-            f"the store has no images of {setting}, to which responses belong; run a model on them first: testbed run"
+            f"the store does not have the images of {setting}; run a model on them first: testbed run"
             f" MODEL --on {setting}"
         )
     most = max(found, key=lambda each: (not each.model.startswith(PREFIX), each.size or 0))
     assert most.dataset_id is not None
     dataset = store.datasets.get(most.dataset_id)
-    if not dataset.class_names or not all(type(each) is int and each >= 0 for each in dataset.targets):
-        raise DataError(f"{setting} has no named class for each image, to which responses could be compared")
+    if not dataset.class_names or not all(type(target) is int and target >= 0 for target in dataset.targets):
+        raise DataError(f"{setting} does not have a named class for each image to compare responses with")
     return dataset
 
 
@@ -123,15 +127,15 @@ def _listed(files: Sequence[Path]) -> list[Path]:
 def _read(path: Path) -> list[tuple[str, _Trial]]:
     with reading_csv(path) as reader:
         names = {name.strip().lower(): name for name in reader.fieldnames or ()}
-        missing = [each for each in _COLUMNS if each not in names]
+        missing = [text for text in _COLUMNS if text not in names]
         if missing:
             raise DataError(
-                f"{path} is no file of responses: it has no column {missing[0]}; expected {', '.join(_COLUMNS)}"
+                f"{path} is not a file of responses: it has no column {missing[0]}; expected {', '.join(_COLUMNS)}"
             )
         found = []
         for row in reader:
             where = f"{path}, line {reader.line_num}"
-            person, said, label, condition, image = ((row[names[each]] or "").strip() for each in _COLUMNS)
+            person, said, label, condition, image = ((row[names[text]] or "").strip() for text in _COLUMNS)
             if not person:
                 raise DataError(f"{where}: the person (subj) is missing")
             found.append((person, _Trial(said, label, condition, image, where)))
@@ -162,7 +166,7 @@ def _add(
             )
         if trial.response not in (*names, NO_RESPONSE):
             raise DataError(
-                f"{trial.where}: the response {trial.response!r} is none of {', '.join(names)}, {NO_RESPONSE}"
+                f"{trial.where}: unknown response {trial.response!r}; expected one of {', '.join(names)}, {NO_RESPONSE}"
             )
         said.setdefault(place, -1 if trial.response == NO_RESPONSE else names.index(trial.response))
     kept = sorted(said)
@@ -176,7 +180,7 @@ def _add(
     scores, metrics = _scored(logits, samples, names, setting)
     model = PREFIX + person
     _store(store, model, setting, data, logits, scores, metrics)
-    right = next(each.value for each in metrics if each.name == "top1")
+    right = next(metric.value for metric in metrics if metric.name == "top1")
     return Person(
         model, len(kept), int((responses < 0).sum()), len(places) - len(kept), len(trials) - len(kept), right or 0.0
     )
@@ -185,14 +189,14 @@ def _add(
 def _scored(
     logits: np.ndarray[Any, Any], samples: Sequence[SampleInfo], names: Sequence[str], setting: str
 ) -> tuple[list[Score], list[Metric]]:
-    """What classification stores, without what is made of probabilities, which people did not give."""
+    """The outputs of classification, without metrics of probabilities, which people do not give."""
     scores, metrics = score_classes(logits, samples, names, setting)
-    if all(TEXTURE in (each.slices or {}) for each in samples):
-        textures = np.array([names.index((each.slices or {})[TEXTURE]) for each in samples])
-        metrics.append(shape_bias(predicted_classes(logits), np.array([each.target for each in samples]), textures))
+    if all(TEXTURE in (sample.slices or {}) for sample in samples):
+        textures = np.array([names.index((sample.slices or {})[TEXTURE]) for sample in samples])
+        metrics.append(shape_bias(predicted_classes(logits), np.array([sample.target for sample in samples]), textures))
     return (
-        [each for each in scores if each.name not in _OF_PROBABILITIES],
-        [each for each in metrics if each.name not in _OF_PROBABILITIES],
+        [score for score in scores if score.name not in _OF_PROBABILITIES],
+        [metric for metric in metrics if metric.name not in _OF_PROBABILITIES],
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers of models that another tool recorded, as files: answers to run again, and tables of values."""
+"""Writes answers recorded by another tool: files of answers for replay, and tables of values."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from testbed.models.base.capability import CUT_OFF, FAILED
 from testbed.paths import safe_name, write_atomically
 from testbed.spreadsheet import as_csv
 
-FAILURE = "Failed to obtain answer via API."  # as VLMEvalKit writes it
+FAILURE = "Failed to obtain answer via API."  # VLMEvalKit's text
 NO_SAMPLES = "records have no samples"
-CUT = "answers were cut off; recorded answers do not say so"
-WITHIN = "answers begin within thoughts; recorded answers do not say so"
-DIFFERENT = "samples are there twice with different answers"
+CUT = "answers were cut off; recorded answers do not mark this"
+WITHIN = "answers begin within thoughts; recorded answers do not mark this"
+DIFFERENT = "samples occur twice with different answers"
 UNKNOWN = "samples are of eval settings that testbed does not have; only their values are written"
-_LONGEST_NAME = 200  # bytes of a file's name
+_LONGEST_NAME = 200  # bytes of a file name
 _OF_NAMES = re.compile(r"[^\w.+,=-]+")
 
 
 @dataclass
 class AnsweredSample:
-    """What is recorded of a sample.
+    """The recorded data of a sample.
 
     Attributes:
-        text: What the model said; of a classifier, the predicted class; None if there is no answer.
-        question: What it was asked.
+        text: The model's answer; for a classifier, the predicted class; None without an answer.
+        question: The question.
         right: The right answers.
-        thinking: What it thought before.
-        score: The score; None if there is none.
-        correct: Whether it is right; None if that is not told.
-        error: Why there is no answer.
-        finish_reason: How the answer ended, if that is told.
+        thinking: The thoughts before the answer.
+        score: The score; None if missing.
+        correct: Whether it is right; None if unknown.
+        error: The reason for a missing answer.
+        finish_reason: How the answer ended, if known.
         kind: ``"text"``, ``"class"`` or ``"none"``.
         scores: All scores by name.
-        own: Whether testbed recorded it, so that the question is that of the data set.
+        own: Whether testbed recorded it, so that the question matches the data set.
         begun: Whether the text begins within thoughts.
     """
 
@@ -62,13 +62,13 @@ class AnsweredSample:
 
 @dataclass
 class SampledRecord:
-    """The samples of a file, which are of one model on one eval setting or more.
+    """The samples of a file, from one model on one or more eval settings.
 
     Attributes:
         path: Its file.
         model: The model's name.
-        samples: Eval setting → sample → what the model said of it.
-        left_out: Why samples were left out, or what of them → how often.
+        samples: Eval setting → sample → recorded data.
+        left_out: Reasons why samples or parts of them were left out → count.
     """
 
     path: Path
@@ -78,7 +78,7 @@ class SampledRecord:
 
 
 def answers_file(folder: Path, model: str, setting: str) -> Path:
-    """Where the answers of a model on a setting are written: ``MODEL_SETTING.json``, as VLMEvalKit calls its files."""
+    """The path for the answers of a model on a setting: ``MODEL_SETTING.json``, as in VLMEvalKit."""
     name = _OF_NAMES.sub("_", model).strip("._") or "model"
     of_setting = PurePosixPath(setting.removeprefix("tsv:")).stem if setting.startswith("tsv:") else setting
     stem = f"{name}_{_OF_NAMES.sub('_', of_setting)}"
@@ -86,31 +86,31 @@ def answers_file(folder: Path, model: str, setting: str) -> Path:
 
 
 def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
-    """Writes answers in text as a file that ``replay:FILE`` answers with; see `testbed.data.tables.answers`.
+    """Writes answers in text as a file for ``replay:FILE``; see `testbed.data.tables.answers`.
 
-    A sample without an answer is not in it; one whose model failed has VLMEvalKit's text for that.
+    Leaves out samples without an answer; failures get VLMEvalKit's text for them.
     """
     rows: list[dict[str, Any]] = []
-    for sample, each in samples.items():
-        failed = each.text is None and each.finish_reason.startswith(FAILED)
-        if each.text is None and not failed:
+    for sample, value in samples.items():
+        failed = value.text is None and value.finish_reason.startswith(FAILED)
+        if value.text is None and not failed:
             continue
-        row = {INDEX: sample, PREDICTION: FAILURE if failed else each.text}
-        row |= {"thinking": each.thinking} if each.thinking else {}
-        if each.own and each.question != sample:  # who reads the file sees whether the questions are the same
-            row |= {"question": each.question, **({"answer": each.right[0]} if each.right else {})}
+        row = {INDEX: sample, PREDICTION: FAILURE if failed else value.text}
+        row |= {"thinking": value.thinking} if value.thinking else {}
+        if value.own and value.question != sample:  # the reader compares the questions
+            row |= {"question": value.question, **({"answer": value.right[0]} if value.right else {})}
         rows.append(row)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(rows, indent=1).encode())  # ASCII, which holds whatever was recorded
+    write_atomically(path, json.dumps(rows, indent=1).encode())  # ASCII can hold any recorded text
 
 
 def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
-    """Writes a table of the samples: what was right, what the model said, and the scores."""
+    """Writes a table of the samples: right answers, the model's answers, and scores."""
     names = list(dict.fromkeys(name for each in samples.values() for name in each.scores))
     rows: list[list[Any]] = [["sample", "right", "said", "score", "correct", "error", *(f"score {n}" for n in names)]]
-    for sample, each in samples.items():
-        told = [sample, " | ".join(each.right), each.text, each.score, each.correct, each.error]
-        rows.append([*told, *(each.scores.get(name) for name in names)])
+    for sample, value in samples.items():
+        told = [sample, " | ".join(value.right), value.text, value.score, value.correct, value.error]
+        rows.append([*told, *(value.scores.get(name) for name in names)])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{safe_name(setting)}__{safe_name(model)}.csv"
     write_atomically(path, as_csv(rows).encode("utf-8", "replace"))
@@ -119,13 +119,13 @@ def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, A
 
 @dataclass
 class SampleFiles:
-    """What was written.
+    """The outcome of writing samples.
 
     Attributes:
         samples: The number of samples in the files read.
         files: The files.
-        answers: Of these, recorded answers → the eval setting that they are of.
-        left_out: Why samples were left out, or what of them → how often.
+        answers: Files of recorded answers → their eval setting.
+        left_out: Reasons why samples or parts of them were left out → count.
     """
 
     samples: int = 0
@@ -135,10 +135,10 @@ class SampleFiles:
 
 
 def checked_name(value: Any, where: str) -> str:
-    """A name in a file: of a model, an eval setting or a sample.
+    """Checks the name of a model, an eval setting or a sample in a file.
 
     Raises:
-        StoreError: If it is no text, is blank, or cannot be stored.
+        StoreError: If it is not a text, is blank, or cannot be stored.
     """
     if not isinstance(value, str) or not value.strip():
         raise StoreError(f"{where} should be a text, not {shortened(repr(value))}")
@@ -153,15 +153,15 @@ def write_samples(
 ) -> SampleFiles:
     """Writes the samples of files.
 
-    Answers in text to an eval setting that is known are written as recorded answers; all samples as tables of values.
+    Writes answers in text to known eval settings as recorded answers, and all samples as tables of values.
 
     Args:
-        records: What was read of each file.
+        records: The contents of each file.
         folder: The output folder, created if missing; None writes nothing.
-        is_known: Whether a name is an eval setting's.
+        is_known: Whether a name is that of an eval setting.
 
     Raises:
-        StoreError: If two files are of one cell.
+        StoreError: If two files have the same cell.
     """
     done = SampleFiles()
     held: dict[tuple[str, str], Path] = {}
@@ -171,10 +171,11 @@ def write_samples(
             other = held.setdefault((record.model, setting), record.path)
             if other != record.path:
                 raise StoreError(
-                    f"{other} and {record.path} both have samples of {record.model} on {setting}; import them apart"
+                    f"{other} and {record.path} both have samples of {record.model} on {setting}; import them"
+                    " separately"
                 )
             done.samples += len(samples)
-            texts = {name: each for name, each in samples.items() if each.kind == "text"}
+            texts = {name: value for name, value in samples.items() if value.kind == "text"}
             if texts and not is_known(setting):
                 done.left_out[UNKNOWN] += len(texts)
             if folder is None:
@@ -183,10 +184,10 @@ def write_samples(
                 answers = answers_file(folder, record.model, setting)
                 if str(answers) in done.files:
                     both = f"{record.model} and another model would both have {answers.name}"
-                    raise StoreError(f"{both}; import them apart")
+                    raise StoreError(f"{both}; import them separately")
                 write_answers(answers, texts)
-                done.left_out[CUT] += sum(each.finish_reason == CUT_OFF for each in texts.values())
-                done.left_out[WITHIN] += sum(each.begun for each in texts.values())
+                done.left_out[CUT] += sum(text.finish_reason == CUT_OFF for text in texts.values())
+                done.left_out[WITHIN] += sum(text.begun for text in texts.values())
                 done.answers[str(answers)] = setting
                 done.files.append(str(answers))
             done.files.append(str(write_values(folder, record.model, setting, samples)))

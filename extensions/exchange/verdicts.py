@@ -1,4 +1,4 @@
-"""Verdicts of judges as a file of labels, and files of answers for people to label."""
+"""Writes verdicts of judges as a file of labels, and files of answers for people to label."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ QUESTIONS = ("question_answering@", "judged_answers@")
 def export_verdicts(
     store: Store, catalog: Catalog, path: Path, models: Sequence[str] | None, eval_settings: Sequence[str] | None
 ) -> int:
-    """Writes what judges said: a row for each judge and answer that it was asked about.
+    """Writes the verdicts of judges: a row for each judge and judged answer.
 
-    The file is one of labels, with the judges as annotators: ``X@labels:FILE`` scores by it without asking anybody. The
-    column ``label`` is empty where the reply cannot be read; ``no_verdict`` then says why.
+    The file is one of labels, with the judges as annotators: ``X@labels:FILE`` scores by it without running the judges.
+    The column ``label`` is empty where the reply cannot be read; ``no_verdict`` then has the reason.
 
     Args:
         store: The results store.
-        catalog: Has the settings.
+        catalog: Catalog with the settings.
         path: The file, which is replaced.
         models: The models; None for all.
         eval_settings: The settings; None for all with judges.
@@ -76,8 +76,8 @@ def suggest_labels(
 
     Args:
         store: The results store.
-        path: The file, which must not be there yet.
-        number: How many answers of each model.
+        path: The file, which must not exist yet.
+        number: The number of answers of each model.
         models: The models; None for all.
         eval_settings: The settings; None for all that ask questions.
         seed: Of the draw.
@@ -86,11 +86,11 @@ def suggest_labels(
         The number of rows.
 
     Raises:
-        StoreError: If there are no such answers, they are of several settings, or the file is there: it may have
+        StoreError: If there are no such answers, they are of several settings, or the file exists, since it may have
             labels.
     """
     if path.exists():
-        raise StoreError(f"{path} is there already, and may have labels; give another name")
+        raise StoreError(f"{path} already exists, and may have labels; give another name")
     rows: list[list[Any]] = []
     for evaluation in _evaluations(store, models, eval_settings, QUESTIONS):
         assert evaluation.dataset_id is not None
@@ -116,18 +116,18 @@ def suggest_labels(
 def _evaluations(
     store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None, scorers: Sequence[str]
 ) -> list[Evaluation]:
-    """The reported evaluations, of one setting: a file of labels knows samples by their ids alone."""
+    """The reported evaluations, of one setting: a file of labels identifies samples only by their ids."""
     ids = {
-        each.evaluation_id
-        for each in store.results.find(models, eval_settings)
-        if each.scorer.startswith(tuple(scorers))
-        and each.origin not in ELSEWHERE
-        and (eval_settings or not is_part(each.eval_setting))
+        result.evaluation_id
+        for result in store.results.find(models, eval_settings)
+        if result.scorer.startswith(tuple(scorers))
+        and result.origin not in ELSEWHERE
+        and (eval_settings or not is_part(result.eval_setting))
     }
-    found = [store.evaluations.get(each) for each in sorted(ids)]
-    several = sorted({each.eval_setting for each in found})
+    found = [store.evaluations.get(one_id) for one_id in sorted(ids)]
+    several = sorted({evaluation.eval_setting for evaluation in found})
     if len(several) > 1:
-        raise StoreError(f"a file is of one setting, but there are {', '.join(several)}; name one with --on")
+        raise StoreError(f"a file has one setting; got {', '.join(several)}; select one with --on")
     return found
 
 

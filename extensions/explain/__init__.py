@@ -1,1 +1,1 @@
-"""Why a published number and a measured one differ: protocol variants, tried from stored outputs where they can be."""
+"""Explains why published and measured numbers differ, by trying protocol variants, on stored outputs if possible."""

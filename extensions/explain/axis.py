@@ -1,4 +1,4 @@
-"""Axes: one thing each that people do differently when they evaluate, with its variants."""
+"""Axes: differences between evaluations, each with its variants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from testbed.errors import DefinitionError
 from testbed.extensions.explain.table import NotApplicableError as NotApplicableError
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
 
 
-MARK = "~"  # in the names of models and settings, before the axis and the variant that they are changed by
+MARK = "~"  # in names of models and settings, before the axis and the variant
 
 
 class Stage(IntEnum):
-    """What a variant needs, the cheapest first."""
+    """The inputs that a variant requires, the cheapest first."""
 
     SCORES = 1  # stored outputs
     TEXTS = 2  # stored image embeddings, and the text encoder
@@ -28,19 +28,19 @@ class Stage(IntEnum):
     ANSWERS = 4  # a model that answers in text, asked again
 
 
-REPLACES, RESHAPES, CHANGES = 0, 1, 2  # in what order variants of one stage are applied
+REPLACES, RESHAPES, CHANGES = 0, 1, 2  # order of application of variants of one stage
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A protocol that differs in one thing from the stored one.
+    """A protocol that differs from the stored one in one respect.
 
     Attributes:
         axis: The name of its axis; two variants of one axis cannot be combined.
-        name: What is different, for people.
-        stage: What it needs.
-        change: From a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage are applied
-            by `in_order`.
+        name: Description of the difference.
+        stage: Its required inputs.
+        change: Function from a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage
+            are applied by `in_order`.
         order: See `Axis`.
         alone: See `Axis`.
     """
@@ -58,31 +58,31 @@ class Variant:
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that people do differently.
+    """A difference between evaluations.
 
     Attributes:
-        name: For people, such as ``interpolation``.
-        stage: What its variants need.
-        variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
-        order: Of its changes among those of the stage: `REPLACES` (other weights, other labels) comes before `RESHAPES`
-            (what sets a size anew), and this before `CHANGES`, so that none undoes another.
+        name: Display name, such as ``interpolation``.
+        stage: The required inputs of its variants.
+        variants: Function from a cell to (name, change) of each variant; raises `NotApplicableError` if there are none.
+        order: Order of its changes within the stage: `REPLACES` (other weights, other labels) before `RESHAPES` (new
+            sizes) before `CHANGES`, so that none undoes another.
         alone: Whether its variants cannot be combined with those of other axes.
     """
 
     name: str
     stage: Stage
-    variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
+    variants: Callable[[EvaluatedCell], Iterable[tuple[str, Callable[[Any], Any]]]]
     order: int = CHANGES
     alone: bool = False
 
-    def of(self, cell: StoredCell) -> list[Variant]:
-        """The variants for a cell."""
+    def of(self, cell: EvaluatedCell) -> list[Variant]:
+        """Returns the variants for a cell."""
         found = self.variants(cell)
         return [Variant(self.name, name, self.stage, change, self.order, self.alone) for name, change in found]
 
 
 def in_order(variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """Variants as they are applied."""
+    """Sorts variants in the order of application."""
     return tuple(sorted(variants, key=lambda each: (each.stage, each.order, each.axis)))
 
 
@@ -93,7 +93,7 @@ def add_axis(axis: Axis) -> Axis:
     """Adds an axis, for plug-ins and for the modules of `testbed.extensions.explain.axes`.
 
     Raises:
-        DefinitionError: If there is another one of this name.
+        DefinitionError: If the name is taken.
     """
     if _added.setdefault(axis.name, axis) is not axis:
         raise DefinitionError(f"there are two axes {axis.name!r}; give one of them another name")
@@ -101,13 +101,13 @@ def add_axis(axis: Axis) -> Axis:
 
 
 def axes() -> list[Axis]:
-    """All axes for which no model is asked, the cheapest first."""
-    return sorted((each for each in _all() if each.stage != Stage.ANSWERS), key=lambda each: each.stage)
+    """All axes that require no asking of a model, the cheapest first."""
+    return sorted((axis for axis in _all() if axis.stage != Stage.ANSWERS), key=lambda each: each.stage)
 
 
 def asked_axes() -> list[Axis]:
-    """The axes for which a model is asked its questions again."""
-    return [each for each in _all() if each.stage == Stage.ANSWERS]
+    """The axes that require asking a model its questions again."""
+    return [axis for axis in _all() if axis.stage == Stage.ANSWERS]
 
 
 def _all() -> list[Axis]:

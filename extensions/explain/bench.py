@@ -1,4 +1,4 @@
-"""Values of a cell under other protocols: from stored outputs or embeddings, or estimated from some images."""
+"""Values of a cell under other protocols: computed from stored outputs or embeddings, or estimated from some images."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from functools import cached_property
 import numpy as np
 
 from testbed.extensions.explain.axis import NotApplicableError, Stage, Variant
-from testbed.extensions.explain.cell import StoredCell
-from testbed.extensions.explain.images import Images
+from testbed.extensions.explain.cell import EvaluatedCell
+from testbed.extensions.explain.images import ImageRunner
 from testbed.extensions.explain.pixels import Pixels
-from testbed.extensions.explain.sampling import Draw, Estimate, Side, estimate, from_another, reach
+from testbed.extensions.explain.sampling import Draw, SampledValue, Side, estimate, from_another, reach
 from testbed.extensions.explain.stored_model import REPEATED, difference
 from testbed.extensions.explain.table import CALIBRATION, Array, Table, Values, margins, values
 from testbed.extensions.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
-UNKNOWN = Estimate(0.5, 1.0)
+UNKNOWN = SampledValue(0.5, 1.0)
 FLIPS_BELOW_FLOAT32 = 2.0  # answers
-_HELD = 2**28  # logits of whole evaluations that are kept
+_HELD = 2**28  # maximum number of cached logits of whole evaluations
 
 
 class Bench:
@@ -30,14 +30,14 @@ class Bench:
     Args:
         cell: The cell.
         metrics: The names of the metrics.
-        device: Where models run.
-        gap: Between the published and the stored values, at most.
+        device: Device of models.
+        gap: Largest difference between published and stored values.
     """
 
-    def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
+    def __init__(self, cell: EvaluatedCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
         self.cell = cell
         self.gap = gap
-        self.images = Images(cell, device)
+        self.images = ImageRunner(cell, device)
         self.heads = Heads(cell, self.images.loaded)
         self.metrics = list(metrics)
         self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
@@ -46,7 +46,7 @@ class Bench:
 
     @cached_property
     def draw(self) -> Draw:
-        """The samples in the order in which they are run."""
+        """The samples in the order of evaluation."""
         table = self.cell.table(self.metrics[0])
         close = np.zeros(len(self.cell))
         close[values(table).rows] = margins(table)
@@ -64,12 +64,12 @@ class Bench:
         """The protocol of the stored outputs.
 
         Raises:
-            NotApplicableError: If the images cannot be run as they were.
+            NotApplicableError: If the images cannot be run as before.
         """
         return self.images.own
 
     def why_not_reproduced(self) -> str:
-        """Computes some stored outputs again; why nothing follows from those of other protocols, empty if it does."""
+        """Recomputes some stored outputs; returns why other protocols would not be comparable, empty if they are."""
         rows = self.draw.rows(min(REPEATED, len(self.cell)))[:REPEATED]
         self.images.run([self.own], rows)
         differs = self.images.failed.get(self.own, "")
@@ -79,44 +79,44 @@ class Bench:
                 outputs = self.heads.logits(outputs, stored_texts(self.cell))
             differs = difference(outputs, self.cell.logits[rows], self.cell.dtype)
             differs += "; the model, its preprocessing or the images have changed since" if differs else ""
-        return f"the stored outputs cannot be computed again: {differs}" if differs else ""
+        return f"the stored outputs cannot be reproduced: {differs}" if differs else ""
 
     def sampled(self, arm: Arm) -> bool:
-        """Whether images have to be run for it."""
-        stages = {each.stage for each in arm}
+        """Returns whether the arm requires running images."""
+        stages = {variant.stage for variant in arm}
         return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
 
     def pixels(self, arm: Arm) -> Pixels:
-        """What is run for it.
+        """The protocol to run for the arm.
 
         Raises:
-            NotApplicableError: If a metric is no sum over samples, which some of them would tell.
+            NotApplicableError: If a metric is not a sum over samples and cannot be estimated from some.
         """
         if CALIBRATION in self.metrics:
             raise NotApplicableError(f"{CALIBRATION} is not estimated from some of the images")
         changed = self.own
-        for each in arm:
-            changed = each.change(changed) if each.stage == Stage.IMAGES else changed
+        for variant in arm:
+            changed = variant.change(changed) if variant.stage == Stage.IMAGES else changed
         return replace(changed, geometry=changed.geometry and changed.geometry.effective())
 
     def texts(self, arm: Arm) -> Texts | None:
-        """Its texts; None for the stored ones."""
-        changes = [each for each in arm if each.stage == Stage.TEXTS]
+        """The arm's texts; None for the stored ones."""
+        changes = [variant for variant in arm if variant.stage == Stage.TEXTS]
         if not changes:
             return None
         changed = stored_texts(self.cell)
-        for each in changes:
-            changed = each.change(changed)
+        for variant in changes:
+            changed = variant.change(changed)
         return changed
 
     # Values -------------------------------------------------------------------------------------------------------
 
-    def exact(self, arm: Arm) -> tuple[Estimate, ...]:
-        """The values, of an arm for which no images are run."""
-        return tuple(Estimate(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
+    def exact(self, arm: Arm) -> tuple[SampledValue, ...]:
+        """The exact values of an arm that requires no images."""
+        return tuple(SampledValue(values.value) for values in self._scored(arm, self._stored(self.texts(arm)), None))
 
     def idle(self, variant: Variant) -> bool:
-        """Whether a variant that needs no images changes nothing."""
+        """Returns whether a variant that needs no images changes nothing."""
         arm = (variant,)
         if variant.stage == Stage.TEXTS:
             texts = self.texts(arm)
@@ -129,18 +129,18 @@ class Bench:
         )
 
     def rows(self, arm: Arm, size: int) -> Array:
-        """Those of about ``size`` samples of all that count under the arm: integers [m], in ascending order."""
+        """The positions of about ``size`` samples that count under the arm: integers [m], in ascending order."""
         rows, counting = self.draw.rows(size), self._counting(arm)
         return rows if counting is None else rows[counting[rows]]
 
     def count(self, arm: Arm) -> int:
-        """How many samples count under the arm, by its variants of scoring."""
+        """The number of samples that count under the arm, according to its variants of scoring."""
         counting = self._counting(arm)
         return len(self.cell) if counting is None else int(counting.sum())
 
     def _counting(self, arm: Arm) -> Array | None:
         """Boolean array [n]; None for all."""
-        scoring = tuple(each for each in arm if each.stage == Stage.SCORES)
+        scoring = tuple(variant for variant in arm if variant.stage == Stage.SCORES)
         if not scoring:
             return None
         if scoring not in self._counts:
@@ -149,34 +149,40 @@ class Bench:
             self._counts[scoring] = counting
         return self._counts[scoring]
 
-    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
-        """The values, from about ``size`` samples whose outputs are there.
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[SampledValue, ...]:
+        """Estimates the values from about ``size`` samples with available outputs.
 
         Args:
             arm: The variants.
             size: See `Draw.rows`.
-            outputs: Outputs of these samples in place of those of the arm's own protocol.
+            outputs: Outputs of these samples, to use instead of those of the arm's own protocol.
         """
         if not len(self.rows(arm, size)):
             return (UNKNOWN,) * len(self.metrics)
         chances = self.draw.probabilities(size)
         found = (estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
-        return tuple(replace(each, error=max(each.error, self._floor(arm))) for each in found)
+        return tuple(replace(value, error=max(value.error, self._floor(arm))) for value in found)
 
     def _floor(self, arm: Arm) -> float:
-        """The least error: another processor rounds otherwise below float32, which flips some answers."""
+        """The minimal error: other processors round differently below float32, which flips some answers."""
         pixels = self.pixels(arm)
         return FLIPS_BELOW_FLOAT32 / len(self.cell) if pixels.dtype not in (None, "float32", self.own.dtype) else 0.0
 
     def from_another(
-        self, arm: Arm, size: int, base: Arm, base_size: int, known: Sequence[Estimate], outputs: Array | None = None
-    ) -> tuple[Estimate, ...]:
-        """The values, from about ``size`` samples and from what is known of an arm that was run on more.
+        self,
+        arm: Arm,
+        size: int,
+        base: Arm,
+        base_size: int,
+        known: Sequence[SampledValue],
+        outputs: Array | None = None,
+    ) -> tuple[SampledValue, ...]:
+        """Estimates the values from about ``size`` samples and from another arm that was run on more.
 
         Args:
             arm: Variants of images.
             size: See `Draw.rows`.
-            base: Some of them.
+            base: A subset of these variants.
             base_size: At least ``size``.
             known: Its values.
             outputs: See `estimated`.
@@ -192,14 +198,14 @@ class Bench:
             self._sides(arm, self._new_logits(raw, None, protocol), rows),
             strict=True,
         )
-        return tuple(from_another(*each, base_chances, chances) for each in sides)
+        return tuple(from_another(*side, base_chances, chances) for side in sides)
 
     def reach(self, arm: Arm, size: int) -> float:
-        """The share of all samples whose answers an arm could flip, by what is known of about ``size`` of them."""
+        """An upper bound for the share of samples whose answers an arm flips, given about ``size`` of them."""
         return max(reach(*sides) for sides in self._compared(arm, size))
 
     def _compared(self, arm: Arm, size: int, outputs: Array | None = None) -> Iterator[tuple[Side, Side, Side]]:
-        """For each metric: all samples as stored, the drawn ones as stored, and these under the arm."""
+        """For each metric: all samples as stored, the drawn ones as stored, and the drawn ones under the arm."""
         rows = self.rows(arm, size)
         texts = self.texts(arm)
         raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
@@ -210,23 +216,23 @@ class Bench:
 
     def _stored_sides(self, arm: Arm, texts: Texts | None) -> list[Side]:
         """All samples as stored, under the variants of scoring and of texts."""
-        key = tuple(each for each in arm if each.stage == Stage.SCORES), texts
+        key = tuple(variant for variant in arm if variant.stage == Stage.SCORES), texts
         if key not in self._sides_of:
             self._sides_of[key] = self._sides(arm, self._stored(texts), None)
         return self._sides_of[key]
 
     def added(self, arm: Arm, size: int) -> Array:
-        """A prediction of the outputs of several changes of the images: the sum of what each of them changes."""
+        """Predicts the outputs of several changes of the images as the sum of their single effects."""
         rows = self.draw.rows(size)
         own = self._own(rows)
         total = own.copy()
-        for each in arm:
-            if each.stage == Stage.IMAGES:
-                total += self.images.outputs(self.pixels((each,)), rows) - own
+        for variant in arm:
+            if variant.stage == Stage.IMAGES:
+                total += self.images.outputs(self.pixels((variant,)), rows) - own
         return total
 
     def _own(self, rows: Array) -> Array:
-        """The outputs of the model as it is: the stored ones where they are there."""
+        """The model's own outputs, stored ones if available."""
         stored = self._embeddings if self.cell.zero_shot else self.cell.logits
         if stored is not None:
             return stored[rows].astype(np.float32)
@@ -247,7 +253,7 @@ class Bench:
             return self.cell.logits
         if texts not in self._logits:
             self._logits[texts] = self.heads.logits(self.cell.embeddings, texts)
-            while sum(each.size for each in self._logits.values()) > _HELD and len(self._logits) > 1:
+            while sum(logit.size for logit in self._logits.values()) > _HELD and len(self._logits) > 1:
                 self._logits.popitem(last=False)
         return self._logits[texts]
 
@@ -260,6 +266,6 @@ class Bench:
     def _tables(self, arm: Arm, logits: Array, rows: Array | None) -> Iterator[Table]:
         for metric in self.metrics:
             table: Table = self.cell.table(metric, logits, rows)
-            for each in arm:
-                table = each.change(table) if each.stage == Stage.SCORES else table
+            for variant in arm:
+                table = variant.change(table) if variant.stage == Stage.SCORES else table
             yield table

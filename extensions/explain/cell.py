@@ -1,4 +1,4 @@
-"""What is stored of a cell, as the search needs it."""
+"""The stored data of a cell for the search."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class StoredCell:
+class EvaluatedCell:
     """An evaluation with its stored outputs.
 
     Attributes:
-        evaluation: The reported one.
+        evaluation: The reported evaluation.
         identity: The content of its fingerprint.
         dataset: Its samples.
         logits: Float array [n, C]: the model's output, before a restriction to some classes; [n, 0] for other tasks.
-        class_sublist: The logits that count, in the order of the right classes; None for all.
-        class_groups: Groups of them; the largest logit of each counts.
+        class_sublist: The logits in use, in the order of the right classes; None for all.
+        class_groups: Groups of logits; the largest of each counts.
         unreadable: The samples that could not be read.
     """
 
@@ -58,11 +58,11 @@ class StoredCell:
     unreadable: Sequence[int] = field(default=())
 
     @classmethod
-    def open(cls, store: Store, catalog: Catalog, model: str, setting: str) -> StoredCell:
-        """The reported evaluation of a model on a setting.
+    def open(cls, store: Store, catalog: Catalog, model: str, setting: str) -> EvaluatedCell:
+        """Opens the reported evaluation of a model on a setting.
 
         Raises:
-            UnknownNameError: If the store has none.
+            UnknownNameError: If the store does not have one.
             StoreError: If its samples are not stored.
         """
         evaluation = reported(store, model, setting)
@@ -90,7 +90,7 @@ class StoredCell:
 
     @property
     def classifies(self) -> bool:
-        """Whether there are logits; other tasks have scores of samples alone."""
+        """True if there are logits; other tasks have only scores of samples."""
         return bool(self.logits.shape[1])
 
     @cached_property
@@ -99,15 +99,15 @@ class StoredCell:
         return right_classes(self.dataset.targets)
 
     def table(self, metric: str, logits: Array | None = None, rows: Array | None = None) -> Table:
-        """A table as the setting defines it.
+        """Returns a table as defined by the setting.
 
         Args:
             metric: The name of a metric: a share of right classes, a calibration error, or the mean of a stored score.
             logits: Float array [m, C]: other outputs; default the stored ones.
-            rows: Integer array [m]: which samples these are; default all.
+            rows: Integer array [m]: positions of these samples; default all.
 
         Raises:
-            StoreError: If the metric is neither.
+            StoreError: If the metric is none of these.
         """
         rows = np.arange(len(self)) if rows is None else rows
         calibration = self.classifies and metric == CALIBRATION
@@ -116,9 +116,10 @@ class StoredCell:
             scores = self.scores(metric)
             if scores is None:
                 raise StoreError(
-                    f"{metric!r} of {self.evaluation.model} on {self.evaluation.eval_setting} is no share of right"
-                    " answers and no mean of a stored score; testbed explain takes top1, top5 (or another k),"
-                    f" {MEAN_PER_CLASS}, {CALIBRATION}, and accuracies of other tasks"
+                    f"{metric!r} of {self.evaluation.model} on {self.evaluation.eval_setting} is neither a share of"
+                    " right"
+                    " answers nor the mean of a stored score; testbed explain supports top1, top5 (or"
+                    f" another k), {MEAN_PER_CLASS}, {CALIBRATION}, and accuracies of other tasks"
                 )
             return Table(self.logits[rows], np.zeros((len(rows), 1), dtype=np.int64), rows, scores=scores[rows])
         logits = self.logits[rows] if logits is None else logits
@@ -127,7 +128,7 @@ class StoredCell:
         return Table(self.viewed(logits), self.right[rows], rows, k, by_class, whole, calibration=calibration)
 
     def scores(self, metric: str, evaluation: Evaluation | None = None) -> Array | None:
-        """The per-sample scores whose mean a metric is, of this evaluation or another one; None if none is."""
+        """The per-sample scores with a metric as their mean, from this evaluation or another one; None if missing."""
         of = evaluation or self.evaluation
         wanted = metric, OVERALL, FRACTION
         metrics = self.store.results.metrics(of.id)
@@ -140,27 +141,27 @@ class StoredCell:
 
     @cached_property
     def answers(self) -> Sequence[dict[str, Any] | None]:
-        """The stored answers of a model that answers in text, or those that a judge scored."""
+        """The stored answers in text, or those that a judge scored."""
         return list(read_outputs(self.store, self.evaluation.id))
 
     @cached_property
     def turns(self) -> list[int]:
-        """In how many turns each sample was asked about."""
-        return [1 if each is None else 1 + len(each.get("turns", ())) for each in self.answers]
+        """The number of turns of each sample's question."""
+        return [1 if answer is None else 1 + len(answer.get("turns", ())) for answer in self.answers]
 
     def viewed(self, logits: Array) -> Array:
-        """Logits as the setting restricts and groups them."""
+        """Restricts and groups logits as defined by the setting."""
         return viewed_logits(logits, self.class_sublist, self.class_groups, False, self.evaluation.eval_setting)
 
     @property
     def classes(self) -> int:
-        """The number of logits that count.
+        """The number of logits in use.
 
         Raises:
-            NotApplicableError: If it is no classification.
+            NotApplicableError: If the task is not classification.
         """
         if not self.classifies:
-            raise NotApplicableError("the task is no classification")
+            raise NotApplicableError("the task is not classification")
         return int(self.viewed(self.logits[:1]).shape[1])
 
     # What is opened where an axis needs it ------------------------------------------------------------------------
@@ -170,7 +171,7 @@ class StoredCell:
         """The model's definition, with the preprocessing of the stored outputs.
 
         Raises:
-            NotApplicableError: If it is not registered any more.
+            NotApplicableError: If it is no longer registered.
         """
         try:
             return model_as_stored(self.catalog.get_model(self.evaluation.model), self.identity)
@@ -182,7 +183,7 @@ class StoredCell:
         """The setting's definition.
 
         Raises:
-            NotApplicableError: If it is not registered any more.
+            NotApplicableError: If it is no longer registered.
         """
         try:
             return self.catalog.get_eval_setting(self.evaluation.eval_setting)
@@ -204,7 +205,7 @@ class StoredCell:
 
     @property
     def zero_shot(self) -> bool:
-        """Whether the logits come from a zero-shot head."""
+        """True if the logits come from a zero-shot head."""
         return bool(self.identity.get("forward", {}).get("prompts"))
 
     @cached_property
@@ -220,10 +221,10 @@ class StoredCell:
         found = self.store.evaluations.find([self.evaluation.model], statuses=["complete"])
         model = self.identity.get("model")
         nodes = [
-            each.id
-            for each in found
-            if each.eval_setting.endswith(f".{IMAGE_EMBEDDINGS}")
-            and self.store.evaluations.identity(each).get("model") == model
+            item.id
+            for item in found
+            if item.eval_setting.endswith(f".{IMAGE_EMBEDDINGS}")
+            and self.store.evaluations.identity(item).get("model") == model
         ]
         try:
             values, _ = self.store.outputs.read_values(self.evaluation.dataset_id, nodes, IMAGE_EMBEDDINGS)
@@ -235,8 +236,8 @@ class StoredCell:
         return values
 
 
-def model_order(cell: StoredCell) -> Array | None:
-    """The place of each class among the model's own outputs; None where these are in the order of the classes."""
+def model_order(cell: EvaluatedCell) -> Array | None:
+    """The position of each class among the model's own outputs; None if these are in the order of the classes."""
     columns = np.asarray(cell.identity.get("forward", {}).get("class_columns") or (), dtype=np.int64)
     if len(columns) != cell.classes or not np.array_equal(np.sort(columns), np.arange(len(columns))):
         return None
@@ -244,15 +245,15 @@ def model_order(cell: StoredCell) -> Array | None:
 
 
 def reported(store: Store, model: str, setting: str) -> Evaluation:
-    """The reported evaluation of a cell, measured here.
+    """Returns the reported evaluation of a cell that was measured in this store.
 
     Raises:
-        UnknownNameError: If there is none.
+        UnknownNameError: If it does not exist.
     """
     store.names.require("model", model)
     store.names.require("eval setting", setting)
     complete = store.evaluations.find([model], [setting], statuses=["complete"])
-    found = [each for each in current(complete) if each.origin != "imported"]
+    found = [evaluation for evaluation in current(complete) if evaluation.origin != "imported"]
     if not found:
         raise UnknownNameError(
             f"the store has no complete evaluation of {model} on {setting}; testbed run {model} --on {setting} adds it"

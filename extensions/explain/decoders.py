@@ -23,7 +23,7 @@ def _pillow(source: Any, position: int) -> Image.Image:
 
 
 def _reduced(source: Any, position: int) -> Image.Image:
-    """Pillow's draft mode: the decoder itself makes a JPEG image smaller, down to about 256 pixels."""
+    """Pillow's draft mode: the decoder itself downscales a JPEG image to about 256 pixels."""
     from PIL import Image
 
     path = _jpeg(source, position)
@@ -62,7 +62,7 @@ DECODERS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def _jpeg(source: Any, position: int) -> Path | None:
-    """The JPEG file of a sample; None if it is no such file, as a PNG among them."""
+    """The JPEG file of a sample; None for other files, such as PNG."""
     path_of = getattr(source, "path_of", None)
     path: Path | None = source.root / path_of(position) if path_of is not None else None
     return path if path is not None and path.suffix.lower() in _JPEG else None
@@ -72,10 +72,10 @@ def require_jpeg(source: Any) -> None:
     """Checks that some samples are JPEG files.
 
     Raises:
-        NotApplicableError: If none is.
+        NotApplicableError: If none are.
     """
     if all(_jpeg(source, position) is None for position in range(len(source))):
-        raise NotApplicableError("the images are no JPEG files")
+        raise NotApplicableError("the images are not JPEG files")
 
 
 def compressed(image: Image.Image, quality: int) -> Image.Image:

@@ -1,4 +1,4 @@
-"""Runs the model on some images under other protocols, and counts what that takes."""
+"""Runs the model on some images under other protocols, and counts the cost."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     import torch
 
     from testbed.data.source import ImageSource
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
     from testbed.models.model_base import ModelDefinition
 
 Rows = Sequence[int] | Array
 
 _BATCH = 32
-QUICK = 1.702  # of x · sigmoid(1.702 x), CLIP's approximation of GELU
+QUICK = 1.702  # the factor in x · sigmoid(1.702 x), CLIP's approximation of GELU
 
 
-class Images:
-    """Outputs of the model on samples of a cell, each image read once at a time and each output computed once.
+class ImageRunner:
+    """Outputs of the model on samples of a cell, with each output computed only once.
 
     Args:
         cell: The cell.
-        device: Where models run.
+        device: Device of models.
 
     Attributes:
-        read: How many images were read and decoded.
-        forwards: How many times an image went through a network.
+        read: Number of images read and decoded.
+        forwards: Number of images run through a network.
     """
 
-    def __init__(self, cell: StoredCell, device: str = "cpu") -> None:
+    def __init__(self, cell: EvaluatedCell, device: str = "cpu") -> None:
         self.cell = cell
         self.device = device
         self.read = self.forwards = 0
@@ -60,7 +60,7 @@ class Images:
         """The protocol of the stored outputs.
 
         Raises:
-            NotApplicableError: If the images cannot be run again as they were.
+            NotApplicableError: If the images cannot be run as before.
         """
         self.cell.classes  # noqa: B018 - whether it is a classification
         model, setting = self.cell.model, self.cell.setting
@@ -100,7 +100,7 @@ class Images:
     # Running ------------------------------------------------------------------------------------------------------
 
     def run(self, protocols: Sequence[Pixels], rows: Rows) -> None:
-        """Runs what is missing. A protocol that the network cannot take is noted in `failed`."""
+        """Runs missing images. Protocols that the network does not support are recorded in `failed`."""
         for start in range(0, len(rows), _BATCH):
             part = [int(row) for row in rows[start : start + _BATCH]]
             self._run_batch(protocols, part)
@@ -111,19 +111,19 @@ class Images:
         return np.stack([held[int(row)] for row in rows])
 
     def missing(self, protocol: Pixels, rows: Rows) -> list[int]:
-        """Those whose images would go through a network."""
+        """The samples whose images have to be run."""
         held = self._outputs.get(protocol, {})
         return [int(row) for row in rows if int(row) not in held]
 
     def passes(self, protocol: Pixels, rows: Rows) -> int:
-        """How many times an image would go through a network."""
+        """The number of images to run."""
         missing = self.missing(protocol, rows)
         if not protocol.mirrored:
             return len(missing)
         return len(missing) + sum(self._unmirrored(protocol, row) is None for row in missing)
 
     def _unmirrored(self, protocol: Pixels, row: int) -> Array | None:
-        """The output of an image that is to be averaged with that of its mirror image, where it is there already."""
+        """The output of an image to be averaged with that of its mirror image, if already available."""
         plain = replace(protocol, mirrored=False)
         stored = self.cell.logits
         if plain == self.own and not self.cell.zero_shot and stored.dtype == np.float32:
@@ -132,7 +132,7 @@ class Images:
         return self._outputs.get(plain, {}).get(row)
 
     def _run_batch(self, protocols: Sequence[Pixels], rows: Sequence[int]) -> None:
-        waiting = {each: self.missing(each, rows) for each in protocols if each not in self.failed}
+        waiting = {pixels: self.missing(pixels, rows) for pixels in protocols if pixels not in self.failed}
         wanted = {(each.decoder, row) for each, missing in waiting.items() for row in missing}
         pictures = {key: self._picture(*key) for key in sorted(wanted)}
         self.read += len({row for _, row in pictures})
@@ -144,7 +144,7 @@ class Images:
             except TestbedError as error:
                 self.failed[protocol] = str(error)
             except (RuntimeError, ValueError, AssertionError, IndexError, NotImplementedError) as error:
-                self.failed[protocol] = f"the network does not take it: {' '.join(first_line(error).split())[:120]}"
+                self.failed[protocol] = f"the network does not support it: {' '.join(first_line(error).split())[:120]}"
             else:
                 held = self._outputs.setdefault(protocol, {})
                 held.update(made)
@@ -173,11 +173,11 @@ class Images:
         return dict(zip(pictures, self._through(protocol, torch.stack(tensors)), strict=True))
 
     def _forward_mirrored(self, protocol: Pixels, pictures: dict[int, Any]) -> dict[int, Array]:
-        """The means of the outputs of images, of which only those that are not there are run, and of their mirrors."""
+        """The means of the outputs of images and their mirror images; runs only missing ones."""
         import torch
 
         plain = replace(protocol, mirrored=False)
-        lacking = {row: each for row, each in pictures.items() if self._unmirrored(protocol, row) is None}
+        lacking = {row: value for row, value in pictures.items() if self._unmirrored(protocol, row) is None}
         if lacking:
             self._outputs.setdefault(plain, {}).update(self._forward(plain, lacking))
         tensors = [self._tensor(plain, row, picture) for row, picture in pictures.items()]
@@ -217,13 +217,13 @@ class Images:
     # Networks -----------------------------------------------------------------------------------------------------
 
     def loaded(self, network: Network | None = None) -> Any:
-        """The model, by default as it is; loaded once."""
+        """The model, by default unchanged; loaded once."""
         return self._loaded(*(network or ("", "", self.cell.dtype)))
 
     def _with_normalization(self, protocol: Pixels) -> Any:
         loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32", protocol.entry)
         definition = loaded.definition
-        own = pixels_of(definition)  # of other weights, other than the stored cell's
+        own = pixels_of(definition)  # other weights may have another protocol than the stored cell
         if protocol.input == own.input:
             return loaded
         if own.mean is None and definition.normalization is not None:
@@ -250,7 +250,7 @@ class Images:
 
 
 class _Before:
-    """A normalization of the user's own, of inputs that are changed before."""
+    """A custom normalization whose inputs are changed first."""
 
     def __init__(self, pixels: Pixels, own: Callable[..., Any]) -> None:
         self.pixels = pixels
@@ -264,7 +264,7 @@ class _Before:
 
 
 def change_activation(network: Any, activation: str) -> int:
-    """Puts GELU in the place of QuickGELU in a network, or the reverse; returns how many were changed."""
+    """Replaces QuickGELU by GELU in a network, or the reverse; returns the number of replacements."""
     from torch import nn
 
     changed = 0
@@ -288,7 +288,7 @@ def _quick_gelu() -> Any:
         """x · sigmoid(1.702 x)."""
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            """Of any shape."""
+            """Applies it to a tensor of any shape."""
             return x * torch.sigmoid(QUICK * x)
 
     return QuickGELU()

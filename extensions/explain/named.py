@@ -1,4 +1,4 @@
-"""Variants as models and settings of their own, which are evaluated, stored and compared as any other."""
+"""Variants as separate models and settings, which are evaluated, stored and compared like any other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-SEARCH_ONLY = ("precision", "weights", "JPEG decoder", "JPEG compression", "test-time augmentation")  # no part of names
+# Not part of names.
+SEARCH_ONLY = ("precision", "weights", "JPEG decoder", "JPEG compression", "test-time augmentation")
 LOADERS = ("classifier_loader", "encoder_loader")
 
 
@@ -39,21 +40,21 @@ def slug(text: str) -> str:
 
 
 def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | None:
-    """The command that evaluates a cell under variants; None if only the search can."""
+    """The command that evaluates a cell under variants; None if only the search supports them."""
     options: list[str] = []
-    for each in variants:
-        part = f"{MARK}{slug(each.axis)}={slug(each.name)}"
-        if each.axis == "precision":
-            options += ["--dtype", each.name]
-        elif each.axis == "weights":
-            if own_path(each.name) is not None:
-                return None  # the options that it is to be evaluated with are not in its name
-            model = each.name
-        elif _in_model(each):
+    for variant in variants:
+        part = f"{MARK}{slug(variant.axis)}={slug(variant.name)}"
+        if variant.axis == "precision":
+            options += ["--dtype", variant.name]
+        elif variant.axis == "weights":
+            if own_path(variant.name) is not None:
+                return None  # its name does not include the options of the evaluation
+            model = variant.name
+        elif _in_model(variant):
             model += part
-        elif _in_setting(each):
-            setting = _with_part(setting, each, part)
-            if each.axis == PROMPT_FILE:
+        elif _in_setting(variant):
+            setting = _with_part(setting, variant, part)
+            if variant.axis == PROMPT_FILE:
                 options += ["--templates-file", str(active().templates)]
         else:
             return None
@@ -61,7 +62,7 @@ def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | 
 
 
 def _with_part(setting: str, variant: Variant, part: str) -> str:
-    """The name of a setting under a variant, which comes before the judge."""
+    """The name of a setting with a variant, inserted before the judge."""
     reference = SettingReference.parse(setting)
     if variant.axis == JUDGE:
         return str(replace(reference, judge=variant.name))
@@ -82,10 +83,10 @@ def _in_setting(variant: Variant | Axis) -> bool:
 
 
 def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -> tuple[Variant, ...]:
-    """The variants that the parts of a name mean, in whatever order they stand, as they are applied.
+    """Parses the variants in a name, given in any order, and sorts them in the order of application.
 
     Raises:
-        DefinitionError: If a part means none; lists those there are. If two are of one axis.
+        DefinitionError: If a part is unknown; the message lists the known ones. If two parts have the same axis.
     """
     by_slug = {slug(axis.name): axis for axis in given}
     found: list[Variant] = []
@@ -93,14 +94,14 @@ def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -
         axis_slug, _, wanted = part.partition("=")
         axis = by_slug.get(axis_slug)
         if axis is None:
-            raise DefinitionError(f"{name!r}: {axis_slug!r} is none of the axes {', '.join(sorted(by_slug))}")
+            raise DefinitionError(f"{name!r}: {axis_slug!r} is not an axis; use one of {', '.join(sorted(by_slug))}")
         try:
-            known = {slug(each.name): each for each in axis.of(cell)}
+            known = {slug(variant.name): variant for variant in axis.of(cell)}
         except NotApplicableError as error:
             raise DefinitionError(f"{name!r}: {error}") from error
         if wanted not in known:
             raise DefinitionError(f"{name!r}: {axis.name} is one of {', '.join(sorted(known))}; got {wanted!r}")
-        if any(each.axis == axis.name for each in found):
+        if any(variant.axis == axis.name for variant in found):
             raise DefinitionError(f"{name!r} has two variants of {axis.name}; give one")
         found.append(known[wanted])
     return in_order(found)
@@ -120,24 +121,24 @@ class ProtocolTransform(LazyTransform):
         self.antialias = geometry.antialias
 
     def make(self) -> Transform:
-        """The transform."""
+        """Creates the transform."""
         (a, b), (c, d) = self.resize, self.crop
         return partial(render, geometry=Geometry((a, b), (c, d), self.mode, self.interpolation, self.antialias))
 
 
 def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> ModelDefinition:
-    """A model under variants of its preprocessing or activation.
+    """Returns a model with variants of its preprocessing or activation.
 
     Args:
         model: The model.
-        name: The new one's name.
-        parts: ``AXIS=VARIANT`` each.
+        name: The new name.
+        parts: Variants as ``AXIS=VARIANT``.
 
     Raises:
-        DefinitionError: If a part is no variant for this model.
+        DefinitionError: If a part is not a variant for this model.
     """
     pixels = own = pixels_of(model)
-    for variant in _chosen(parts, [each for each in axes() if _in_model(each)], SimpleNamespace(model=model), name):
+    for variant in _chosen(parts, [axis for axis in axes() if _in_model(axis)], SimpleNamespace(model=model), name):
         pixels = variant.change(pixels)
     if pixels.entry and isinstance(model, Model):
         model = with_entry(model, name, pixels.entry)
@@ -147,7 +148,7 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
     if pixels.input != own.input:
         fields["normalization"] = _normalization(pixels)
     if pixels.activation:
-        loader = next(each for each in LOADERS if hasattr(model, each))
+        loader = next(text for text in LOADERS if hasattr(model, text))
         fields[loader] = partial(_with_activation, getattr(model, loader), pixels.activation, name)
         fields["architecture"] = {**(model.architecture or {}), "activation": pixels.activation}
     return model.under_name(name, **fields, published=())
@@ -171,21 +172,21 @@ def _with_activation(load: Callable[[], Any], activation: str, name: str) -> Any
 
 
 def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> EvalSetting:
-    """A zero-shot setting with other prompts or class names, or a setting that asks its questions in another way.
+    """Returns a zero-shot setting with other prompts or class names, or a setting with other ways of asking questions.
 
     Args:
         setting: The setting.
-        name: The new one's name.
-        parts: ``AXIS=VARIANT`` each.
+        name: The new name.
+        parts: Variants as ``AXIS=VARIANT``.
 
     Raises:
-        DefinitionError: If a part is no variant for this setting, or it has no prompts.
+        DefinitionError: If a part is not a variant for this setting, or it has no prompts.
     """
     if setting.task in ANSWERED:
         if setting.scoring is not None:
-            raise DefinitionError(f"{name!r}: what is changed comes before the @ and the judge")
+            raise DefinitionError(f"{name!r}: the changes come before the @ and the judge")
         chosen = _chosen(parts, asked_axes(), SimpleNamespace(setting=setting), name)
-        return asking(setting, name, [each.change for each in chosen])
+        return asking(setting, name, [variant.change for variant in chosen])
     other = copy.copy(setting)
     other.name = name
     made = _OtherPrompts(setting, name, tuple(parts))
@@ -194,7 +195,7 @@ def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> Ev
 
 
 class _OtherPrompts:
-    """Prompts that are made when they are needed, which may open the data set."""
+    """Prompts that are created on demand, since this may open the data set."""
 
     def __init__(self, setting: EvalSetting, name: str, parts: Sequence[str]) -> None:
         self._setting = setting
@@ -207,7 +208,7 @@ class _OtherPrompts:
         identity, dataset = {"forward": {"prompts": prompts}}, SimpleNamespace(class_names=classes)
         cell = SimpleNamespace(identity=identity, dataset=dataset, setting=self._setting)
         texts = texts_of(prompts)
-        given = [each for each in axes() if _in_setting(each)]
+        given = [axis for axis in axes() if _in_setting(axis)]
         for variant in _chosen(self._parts, given, cell, self._name):
             texts = variant.change(texts)
         assert texts.average == NORMALIZED

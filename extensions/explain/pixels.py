@@ -23,16 +23,16 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Geometry:
-    """How an image gets its size.
+    """Resizing and cropping of an image.
 
     Attributes:
-        resize: (height, width) of the box that it is resized to; for `SHORTER` and `LONGER` a square one.
+        resize: (height, width) of the box to resize to; for `SHORTER` and `LONGER` a square one.
         crop: (height, width) that the network sees.
         mode: `SHORTER` (that side gets the length), `LONGER` (likewise; the rest is black), `SQUASH` (both sides, the
             shape changes) or `NO_RESIZE`.
         interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos"`` or ``"box"``.
-        antialias: Whether it smooths when it makes images smaller. Without, a tensor is resized, as in code for
-            tensors before torchvision 0.17 and in OpenCV.
+        antialias: Whether downscaling smooths. If not, a tensor is resized, as in code for tensors before torchvision
+            0.17\n            and in OpenCV.
     """
 
     resize: Size
@@ -42,26 +42,26 @@ class Geometry:
     antialias: bool = True
 
     def effective(self) -> Geometry:
-        """The same, without what has no effect since nothing is resized."""
+        """The same geometry, without parameters that have no effect because nothing is resized."""
         return Geometry(self.crop, self.crop, NO_RESIZE) if self.mode == NO_RESIZE else self
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """How an image becomes an input, and what network sees it. None means the model's own.
+    """The conversion of an image to an input, and the network. None means the model's own.
 
     Attributes:
-        geometry: Resizing and cropping; None where the model's transform is of no known form.
-        mean: For each channel, in [0, 1].
-        std: Likewise.
+        geometry: Resizing and cropping; None if the model's transform is of an unknown kind.
+        mean: Mean of each channel, in [0, 1].
+        std: Standard deviation of each channel.
         reversed: Whether the channels are swapped, blue first.
-        scale: What an input is multiplied by before it is normalized: 255 for values from 0 to 255.
+        scale: Factor of inputs before normalization: 255 for values from 0 to 255.
         decoder: ``"pillow"``, or another one of `testbed.extensions.explain.decoders`.
-        quality: Of JPEG, at which the image is compressed again before it is resized; 0 if it is not.
+        quality: JPEG quality at which the image is compressed again before resizing; 0 for none.
         mirrored: Whether the output is the mean of those of the image and of its mirror image.
         dtype: The precision.
         activation: ``"gelu"`` or ``"quick_gelu"`` in place of the other; empty for the network's own.
-        weights: The name of the model whose weights are taken; empty for its own.
+        weights: The name of the model whose weights to use; empty for its own.
         entry: The entry of the model's checkpoint that has the weights; empty for its own.
     """
 
@@ -80,12 +80,12 @@ class Pixels:
 
     @property
     def input(self) -> tuple[Any, ...]:
-        """What is done to the values of an image of the right size."""
+        """The processing of values of an image of the right size."""
         return self.mean, self.std, self.reversed, self.scale
 
 
 def pixels_of(model: ModelDefinition) -> Pixels:
-    """A model's own protocol."""
+    """Returns a model's own protocol."""
     normalization = model.normalization
     if isinstance(normalization, StandardNormalization):
         return Pixels(
@@ -98,7 +98,7 @@ def pixels_of(model: ModelDefinition) -> Pixels:
 
 
 def geometry_of(transform: Any) -> Geometry | None:
-    """What a transform of torchvision's parts does; None if it has others."""
+    """The geometry of a transform made of torchvision's parts; None if it has others."""
     from torchvision import transforms
 
     made = transform.make() if hasattr(transform, "make") else transform
@@ -123,7 +123,7 @@ def geometry_of(transform: Any) -> Geometry | None:
 
 
 def _box(resize: Any) -> tuple[Size, str | None]:
-    """What a step resizes to, and how; the mode is None if it is none of those known."""
+    """The size and mode of a resizing step; the mode is None if unknown."""
     if hasattr(resize, "longest"):  # open_clip's and timm's ResizeKeepRatio
         return _pair(resize.size), {0: SHORTER, 1: LONGER}.get(resize.longest)
     if isinstance(resize.size, int) or len(resize.size) == 1:
@@ -132,7 +132,7 @@ def _box(resize: Any) -> tuple[Size, str | None]:
 
 
 def _only_converts(step: Any) -> bool:
-    """Whether a step leaves pixels of an RGB image as they are."""
+    """Returns whether a step leaves the pixels of an RGB image unchanged."""
     from torchvision import transforms
 
     name = getattr(step, "__name__", type(step).__name__)
@@ -190,5 +190,5 @@ class OtherNormalization:
             images = images.flip(1)
         if pixels.mean is None or pixels.std is None:
             return images
-        mean, std = (images.new_tensor(each).view(3, 1, 1) for each in (pixels.mean, pixels.std))
+        mean, std = (images.new_tensor(channel).view(3, 1, 1) for channel in (pixels.mean, pixels.std))
         return (images - mean) / std

@@ -1,4 +1,4 @@
-"""The published values that are to be explained: as typed, or from the claims in the store."""
+"""The published values to explain: as typed, or from the claims in the store."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Value = tuple[float, float]  # a fraction, and half a unit of its last printed d
 
 
 def typed(words: Sequence[str]) -> dict[str, Value]:
-    """Values as typed: ``76.13``, ``76.13%``, ``top5=92.86``, in percent.
+    """Parses typed values: ``76.13``, ``76.13%``, ``top5=92.86``, in percent.
 
     Raises:
-        StoreError: If a word is none.
+        StoreError: If a word is invalid.
     """
     found: dict[str, Value] = {}
     for word in words:
@@ -32,10 +32,10 @@ def typed(words: Sequence[str]) -> dict[str, Value]:
             value = Decimal(number)
         except InvalidOperation:
             raise StoreError(
-                f"--published takes a number in percent, such as 76.13 or top5=92.86; got {word!r}"
+                f"--published expects a number in percent, such as 76.13 or top5=92.86; got {word!r}"
             ) from None
         if not value.is_finite() or not 0 <= value <= 100:
-            raise StoreError(f"--published takes a number from 0 to 100, in percent; got {word!r}")
+            raise StoreError(f"--published expects a number from 0 to 100, in percent; got {word!r}")
         if 0 < value <= 1 and not text.strip().endswith("%"):
             raise StoreError(
                 f"--published is in percent: write {(100 * value).normalize():f} for the fraction {value}, or {value}%"
@@ -47,19 +47,19 @@ def typed(words: Sequence[str]) -> dict[str, Value]:
 
 
 def claimed(store: Store, model: str, setting: str, source: str | None = None) -> tuple[dict[str, Value], str]:
-    """The published values of a cell in the store, from one source.
+    """Finds the published values of a cell in the store, from one source.
 
     Args:
-        store: With claims.
-        model: The model; claims about its weights under other names count.
+        store: The store with the claims.
+        model: The model; includes claims about its weights under other names.
         setting: The eval setting.
-        source: The name of the source; default the only one that has some.
+        source: The name of the source; default the only one with values.
 
     Returns:
         Metric → value, and the source with its file.
 
     Raises:
-        StoreError: If there are none, or those of several sources.
+        StoreError: If there are none, or several sources.
     """
     name, _ = eval_setting(setting)
     wanted = weights(model)
@@ -67,7 +67,7 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
     cell = reported(store, model, setting)
     metrics = {each.name for each in store.results.metrics(cell.id)}
     able = [each for each in claims if _is_measured(each, metrics) and (source is None or _source(each) == source)]
-    # What a model's definition carries counts where nobody else has published a value.
+    # Values in a model's definition are used if no other source has published any.
     able = [each for each in able if _source(each) != DEFINITION or source is not None] or able
     sources = list(dict.fromkeys(map(_source, able)))
     if not able:
@@ -77,7 +77,7 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
             " with testbed published fetch or add"
         )
     if len(sources) > 1:
-        values = ", ".join(f"{each}: {_first(able, each)}" for each in sources)
+        values = ", ".join(f"{text}: {_first(able, text)}" for text in sources)
         raise StoreError(f"several sources have a value ({values}); choose one with --source")
     found: dict[str, Value] = {}
     for claim in able:

@@ -1,4 +1,4 @@
-"""Variants that need images run against each other: which of them is looked at next, and with how many samples."""
+"""Allocates images to variants: which variant to evaluate next, and on how many samples."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from testbed.extensions.explain.axis import Stage
 from testbed.extensions.explain.bench import Arm, Bench
 from testbed.extensions.explain.explanation import ALONE, GIVES, NARROW, UNDECIDED, Target, Z, allowed, verdict
 from testbed.extensions.explain.pixels import Pixels
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import Array
 
-DOUBTFUL = 0.001  # odds below which an arm is not looked at again
-FREEDOM, ROUGH = 3, 16  # degrees of freedom at least, and samples for each more: errors of small draws are rough
+DOUBTFUL = 0.001  # odds below which an arm is dropped
+FREEDOM, ROUGH = 3, 16  # minimum degrees of freedom, and samples per further one: errors of small draws are rough
 FIRST_LOOK = 24  # samples
-GROWTH, WORTHWHILE = 1.3, 1.02  # of the draw from look to look, and at least
-WHOLE = 0.75  # of the samples: a larger draw takes all
-PRECISE = 0.5  # of the narrowest interval that is asked for: an arm that need only be sure is not looked at again
-LIKELY = 0.1  # of the odds of the likeliest arm, at least
-SURE = 0.95  # of all odds: one arm has so many that the others wait
+GROWTH, WORTHWHILE = 1.3, 1.02  # growth of the draw between looks, and its minimum
+WHOLE = 0.75  # share of the samples above which a draw takes all
+PRECISE = 0.5  # share of the narrowest requested interval below which an arm is not refined
+LIKELY = 0.1  # minimum odds relative to the likeliest arm
+SURE = 0.95  # share of all odds at which one arm makes the others wait
 
 
 class Race:
-    """The arms for which images are run, and what is known of them.
+    """The arms for which images are run, and their estimates.
 
-    All are looked at once. Then the likeliest is looked at, with more and more samples, for as long as it is the
-    likeliest, until one was run on all samples and gives the published values. To tell all others apart would take
-    several evaluations: how many samples two values need depends on their distance alone, so that those near the
-    published one are each worth hundreds of looks at the rest.
+    Each arm is evaluated once. Then the likeliest one is evaluated on more and more samples as long as it stays the\n
+     likeliest, until an arm that was run on all samples gives the published values. Distinguishing all others would\n
+      take several evaluations: the number of samples depends on the distance of two values, so each arm near the\n
+      published value costs as much as hundreds of looks at the rest.
 
     Args:
         bench: Runs the arms.
@@ -42,7 +42,7 @@ class Race:
     def __init__(self, bench: Bench, targets: Sequence[Target]) -> None:
         self.bench = bench
         self.targets = targets
-        self.known: dict[Arm, tuple[Estimate, ...]] = {}
+        self.known: dict[Arm, tuple[SampledValue, ...]] = {}
         self.sizes: dict[Arm, int] = {}
 
     def run(self, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
@@ -50,8 +50,8 @@ class Race:
 
         Args:
             arms: The arms.
-            budget: How many forward passes may be made, those counted that were made before.
-            until_sure: Whether it suffices to be sure of the one that gives the values; else it is run on all samples.
+            budget: Maximum number of forward passes, including earlier ones.
+            until_sure: Whether to stop when the matching arm is certain; else it is run on all samples.
         """
         arms = list(arms)
         self._look_once([arm for arm in arms if arm not in self.known], budget)
@@ -61,11 +61,11 @@ class Race:
             if arm is None or not size:
                 break
             self._draw([arm], size)
-            self.refresh(each for each in arms if each != arm and each in self.known)
+            self.refresh(other for other in arms if other != arm and other in self.known)
         self.decide(self.likely([arm for arm in arms if arm in self.known])[:1], budget)
 
     def decide(self, arms: Iterable[Arm], budget: int) -> None:
-        """Draws more and more samples for arms that are known until they give the values or are excluded.
+        """Draws more and more samples for known arms until they give the values or are excluded.
 
         Args:
             arms: The arms.
@@ -76,7 +76,7 @@ class Race:
                 self._draw([arm], size)
 
     def _look_once(self, arms: Sequence[Arm], budget: int) -> None:
-        """Looks at arms for the first time, as many as may be run: each image is read once for all of them."""
+        """Evaluates arms for the first time, within the budget; each image is read once for all of them."""
         looks: dict[int, list[Arm]] = {}
         for arm in arms:
             first = FIRST_LOOK * len(self.bench.cell) // max(1, self.bench.count(arm))
@@ -91,7 +91,7 @@ class Race:
             self._draw(chosen, size)
 
     def _draw(self, arms: Sequence[Arm], size: int) -> None:
-        """Runs and estimates arms; each image is read once for those for which the same samples count."""
+        """Runs and estimates arms; each image is read once for arms with the same samples."""
         together: dict[bytes, list[Arm]] = {}
         for arm in arms:
             together.setdefault(self.bench.rows(arm, size).tobytes(), []).append(arm)
@@ -114,43 +114,43 @@ class Race:
             sizes.setdefault(self.bench.pixels(arm), set()).add(size)
         for arm in arms:
             pixels = self.bench.pixels(arm)
-            for size in sorted((each for each in sizes[pixels] if each > self.sizes[arm]), reverse=True):
+            for size in sorted((number for number in sizes[pixels] if number > self.sizes[arm]), reverse=True):
                 if not self._passes(arm, size):
                     self.look(arm, size)
                     break
 
-    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
-        """The values of an arm, from the stored outputs or from those of one of its variants: whichever tells more.
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[SampledValue, ...]:
+        """Estimates an arm from the stored outputs or from one of its variants, whichever is more precise.
 
         Args:
             arm: The arm.
-            size: Of the draw.
+            size: Size of the draw.
             outputs: See `Bench.estimated`.
         """
         found = [self.bench.estimated(arm, size, outputs)]
-        if all(each.stage == Stage.IMAGES for each in arm):
-            for half in ((each,) for each in arm if len(arm) > 1):
+        if all(variant.stage == Stage.IMAGES for variant in arm):
+            for half in ((variant,) for variant in arm if len(arm) > 1):
                 if self.sizes.get(half, 0) >= size:
                     base = half, self.sizes[half], self.known[half]
                     found.append(self.bench.from_another(arm, size, *base, outputs))
-        return min(found, key=lambda estimates: max(each.error for each in estimates))
+        return min(found, key=lambda estimates: max(estimate.error for estimate in estimates))
 
     def failed(self, arm: Arm) -> str:
-        """Why it could not be run; empty if it could."""
+        """The reason why it could not be run; empty if it could."""
         return self.bench.images.failed.get(self.bench.pixels(arm), "")
 
     def alive(self, arms: Iterable[Arm]) -> list[Arm]:
-        """Those that may give the values by what is known, or of which nothing is known."""
+        """The arms that may give the values, including unknown ones."""
         return [arm for arm in arms if arm not in self.known or self._odds(arm) >= DOUBTFUL]
 
     def likely(self, arms: Sequence[Arm]) -> list[Arm]:
-        """Those that may give the values by what is known, the likeliest first."""
+        """The arms that may give the values according to their estimates, the likeliest first."""
         odds = {arm: self._odds(arm) for arm in arms}
         most = max(odds.values(), default=0.0)
         return sorted((arm for arm in arms if odds[arm] >= LIKELY * most), key=lambda arm: -odds[arm])
 
     def _odds(self, arm: Arm) -> float:
-        """How much likelier what is known is if it gives the values than if it gives others within the gap."""
+        """The likelihood ratio of an arm giving the values versus other values within the gap."""
         odds = 1.0
         for found, target in zip(self.known[arm], self.targets, strict=True):
             error = max(found.error, allowed(target) / Z)
@@ -160,20 +160,20 @@ class Race:
         return odds
 
     def _found(self, arms: Sequence[Arm], until_sure: bool) -> bool:
-        """Whether one of the arms gives the values, run on all samples; or is sure to."""
+        """Returns whether one of the arms, run on all samples, gives the values, or is certain to."""
         if until_sure and self._sure(arms):
             return True
         return any(self._complete(arm) and verdict(self.known[arm], self.targets) == GIVES for arm in arms)
 
     def _next(self, arms: Sequence[Arm], until_sure: bool) -> Arm | None:
-        """The likeliest arm of which more samples say more; None if there is none."""
+        """The likeliest arm that more samples can refine; None if there is none."""
         enough = self._precise if until_sure else self._complete
         able = [arm for arm in arms if arm in self.known and not self.failed(arm) and not self._complete(arm)]
         likely = self.likely(self.alive(arm for arm in able if not enough(arm)))
         return likely[0] if likely else None
 
     def _next_size(self, arm: Arm, budget: int) -> int:
-        """The size of the next draw of an arm, as large as may be run; 0 if that is hardly a larger one."""
+        """The size of the next draw of an arm, within the budget; 0 if it would hardly be larger."""
         last, every = self.sizes[arm], len(self.bench.cell)
         size = max(int(last * GROWTH), last + 1)
         size = every if size > WHOLE * every else size
@@ -184,17 +184,17 @@ class Race:
         return 0
 
     def _passes(self, arm: Arm, size: int) -> int:
-        """How many forward passes a draw takes."""
+        """The number of forward passes of a draw."""
         return self.bench.images.passes(self.bench.pixels(arm), self.bench.rows(arm, size))
 
     def _sure(self, arms: Sequence[Arm]) -> bool:
-        """Whether one of the arms is known well and has nearly all odds."""
+        """Returns whether one of the arms is precise and has nearly all odds."""
         odds = {arm: self._odds(arm) for arm in arms if arm in self.known}
         best = max(odds, key=lambda arm: odds[arm], default=None)
         return best is not None and odds[best] >= SURE * sum(odds.values()) and self._precise(best)
 
     def _undecided(self, arm: Arm) -> bool:
-        """Whether more samples may decide about an arm that is known."""
+        """Returns whether more samples may decide about a known arm."""
         more = not self._complete(arm) and not self.failed(arm)
         return more and verdict(self.known[arm], self.targets) == UNDECIDED
 

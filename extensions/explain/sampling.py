@@ -1,17 +1,16 @@
-"""Which images are run, and what they say about all of them.
+"""Draws the images to run, and estimates values over all images from them.
 
 A change of the protocol flips few answers, most of them close calls. So samples whose right class is close to the next
-one are drawn more often, the more so the nearer the published value is to the stored one: where half of the answers
-flip, margins tell little (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
+one are drawn more often, the more so the nearer the published value is to the stored one: if half of the answers flip,
+margins are uninformative (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
 Ohlsson 1995).
 
-Of each drawn sample it is known how far its margin moves, not only whether its answer flips. So the value of all
-samples is predicted: an answer is right as often as the movements of the drawn samples with the nearest margins would
-make it.
-As far as the prediction is wrong on the drawn samples by more than chance explains, each left out of its own prediction
-and weighted with the inverse of its probability, it is corrected (a model-assisted estimator: Särndal, Swensson and
-Wretman 1992, chapter 6; the correction is shrunk as by James and Stein 1961). The error is that of a delete-a-group
-jackknife, of what chance leaves of the prediction, of the correction, and of one answer.
+For each drawn sample, the shift of its margin is known, not only whether its answer flips. This predicts the
+value over all samples: the probability that an answer is right follows from the shifts of drawn samples with near
+margins. If the leave-one-out prediction errors of the drawn samples, weighted by inverse probability, exceed chance,
+the prediction is corrected (a model-assisted estimator: Särndal, Swensson and Wretman 1992, chapter 6; the correction
+is shrunk as by James and Stein 1961). The error combines a delete-a-group jackknife, the chance part of the prediction,
+the correction, and one answer.
 """
 
 from __future__ import annotations
@@ -24,42 +23,42 @@ import numpy as np
 from testbed.extensions.explain.table import Array, Values
 
 SEED = 20_240_601
-_EVEN, _OF_GAP = 0.15, 3.0  # of the draw that does not depend on margins: at least, and for each unit of the gap
+_EVEN, _OF_GAP = 0.15, 3.0  # share of the draw that does not depend on margins: minimum, and per unit of the gap
 _CLOSE = 0.2  # the quantile of the margins that counts as close
-GROUPS = 20  # of the jackknife
-CAUTION = 1.5  # by which its variance is multiplied: windows are few
-FEW = 6  # samples, of which twice as many have an error that is half as large again
-GRID, COARSE = 2000, 300  # margins for which shares are computed; for their variance
-NEAREST = 8  # drawn samples that tell of a margin, at least
+GROUPS = 20  # jackknife groups
+CAUTION = 1.5  # factor of its variance, since windows are few
+FEW = 6  # samples; twice as many still have an error 1.5 times as large
+GRID, COARSE = 2000, 300  # grid points of margins for shares, and for their variance
+NEAREST = 8  # minimum number of drawn samples for a margin
 
 
 @dataclass(frozen=True)
 class Side:
-    """What a protocol makes of samples.
+    """The samples under a protocol.
 
     Attributes:
-        values: What each adds to the metric.
-        margins: Float array [m]: how far the right class of each is above the first one that would make it wrong.
+        values: Contribution of each sample to the metric.
+        margins: Float array [m]: distance of the right class above the first class that would make the answer wrong.
     """
 
     values: Values
     margins: Array
 
     def take(self, rows: Array) -> Side:
-        """Some of the samples."""
+        """Selects some of the samples."""
         kept = np.isin(self.values.rows, rows)
         values = Values(self.values.rows[kept], self.values.correct[kept], self.values.weights[kept])
         return Side(values, self.margins[kept])
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampledValue:
     """A value under another protocol.
 
     Attributes:
         value: A fraction.
-        error: Its standard error; 0 where every sample counts.
-        samples: How many samples were run.
+        error: Its standard error; 0 if all samples were run.
+        samples: Number of samples that were run.
     """
 
     value: float
@@ -72,7 +71,7 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing was estimated."""
+        """True if nothing was estimated."""
         return self.error == 0
 
 
@@ -81,7 +80,7 @@ class Draw:
 
     Args:
         margins: Float array [n]: see `testbed.extensions.explain.table.margins`.
-        gap: Between the published value and the stored one.
+        gap: Difference between the published value and the stored one.
     """
 
     def __init__(self, margins: Array, gap: float = 0.0) -> None:
@@ -93,11 +92,11 @@ class Draw:
         self._drawn = lru_cache(maxsize=32)(self._draw)  # sizes that many variants share
 
     def probabilities(self, size: int) -> Array:
-        """The probability of each sample to be among about ``size``; 1 if these are all."""
+        """The inclusion probability of each sample in a draw of about ``size``; 1 if these are all."""
         return self._drawn(size)[0]
 
     def rows(self, size: int) -> Array:
-        """About ``size`` samples: an integer array, which contains those of a smaller size."""
+        """Draws about ``size`` samples: an integer array that contains any smaller draw."""
         return self._drawn(size)[1]
 
     def _draw(self, size: int) -> tuple[Array, Array]:
@@ -115,8 +114,8 @@ class Draw:
         return np.ones(len(certain))
 
 
-def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimate:
-    """The value under another protocol.
+def estimate(stored: Side, before: Side, after: Side, chances: Array) -> SampledValue:
+    """Estimates the value under another protocol.
 
     Args:
         stored: All samples, as stored.
@@ -131,30 +130,30 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     seen = float(weight[rows] @ after.values.correct[kept])
     others = ~np.isin(stored.values.rows, rows)
     if not others.any() or not len(rows):
-        return Estimate(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
+        return SampledValue(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
     drawn = before.margins[held]
     shift = after.margins[kept] - drawn
     inverse = 1.0 / chances[rows]
     grid, mass, squares = _grid(stored.margins[others], weight[stored.values.rows[others]])
     right = _shares(grid, drawn, shift, inverse)
     spread = float(np.sqrt(np.mean(np.square(shift))))
-    unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
+    unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn samples shows
     coarse, its_mass, _ = _grid(grid, mass, COARSE)
     variance = CAUTION * _jackknife(coarse, its_mass, drawn, shift, inverse)
     variance += float(squares @ np.maximum(right * (1 - right), unseen)) + float(mass @ unseen) ** 2
-    variance += float(squares.sum()) / int(others.sum())  # answers flip one by one: where few do, one more is much
+    variance += float(squares.sum()) / int(others.sum())  # answers flip one by one: if few do, one more matters
     wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
     correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
     part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))
     variance += part**2 * its_variance + (1 - part) ** 2 * max(0.0, correction**2 - its_variance)
     value = seen + float(mass @ right) + part * correction
-    return Estimate(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
+    return SampledValue(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
 
 
 def from_another(
-    stored: Side, known: Estimate, base: Side, after: Side, base_chances: Array, chances: Array
-) -> Estimate:
-    """The value under a protocol that differs little from another one which was run on more samples.
+    stored: Side, known: SampledValue, base: Side, after: Side, base_chances: Array, chances: Array
+) -> SampledValue:
+    """Estimates the value under a protocol that is close to another one that was run on more samples.
 
     The difference is estimated from the samples that both were run on, the other's value from all of its own (two-phase
     sampling: Särndal, Swensson and Wretman 1992, chapter 9).
@@ -179,11 +178,11 @@ def from_another(
     phase = (1 - base_chances[both]) * base_chances[both] / chances[both]
     spread = float(np.sqrt(np.sum(weight[both] ** 2 * phase * flips**2)))
     error = float(np.hypot(found.error, known.error + spread))
-    return Estimate(known.value + difference, error, found.samples)
+    return SampledValue(known.value + difference, error, found.samples)
 
 
 def reach(stored: Side, before: Side, after: Side) -> float:
-    """The share of all samples whose margins are within the largest shift of a drawn sample, which could flip so.
+    """The share of all samples that could flip: their margins are within the largest shift of a drawn sample.
 
     Args:
         stored: All samples, as stored.
@@ -196,26 +195,26 @@ def reach(stored: Side, before: Side, after: Side) -> float:
 
 
 def _both(before: Side, after: Side) -> tuple[Array, Array]:
-    """Where the samples of both sides are in each."""
+    """The positions of the common samples in both sides."""
     _, held, kept = np.intersect1d(before.values.rows, after.values.rows, assume_unique=True, return_indices=True)
     return held, kept
 
 
 def _jackknife(grid: Array, mass: Array, drawn: Array, shift: Array, inverse: Array) -> float:
-    """The variance of a prediction, from those that lack a group of the drawn samples."""
+    """The jackknife variance of a prediction, leaving out groups of the drawn samples."""
     group = np.arange(len(drawn)) % GROUPS
     parts = [
-        float(mass @ _shares(grid, *(each[group != number] for each in (drawn, shift, inverse))))
+        float(mass @ _shares(grid, *(array[group != number] for array in (drawn, shift, inverse))))
         for number in range(min(GROUPS, len(drawn)))
     ]
     return (len(parts) - 1) / len(parts) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
 
 
 def _grid(margins: Array, weights: Array, most: int = GRID) -> tuple[Array, Array, Array]:
-    """Margins of many samples as those of a few, with the sums of the weights and of their squares."""
+    """Bins the margins of many samples, with the sums of the weights and of their squares."""
     order = np.argsort(margins, kind="stable")
     edges = np.linspace(0, len(order), min(len(order), most) + 1).astype(np.int64)[:-1]
-    sums = [np.add.reduceat(each[order], edges) for each in (weights, weights**2)]
+    sums = [np.add.reduceat(array[order], edges) for array in (weights, weights**2)]
     sizes = np.diff(np.append(edges, len(order)))
     return np.add.reduceat(margins[order], edges) / sizes, sums[0], sums[1]
 
@@ -225,7 +224,7 @@ def _near(count: int) -> int:
 
 
 def _shares(grid: Array, drawn: Array, shift: Array, inverse: Array) -> Array:
-    """How often an answer with each of some margins is right after the shifts of the nearest drawn samples."""
+    """The probability that answers with these margins are right after the shifts of the nearest drawn samples."""
     if not len(drawn):
         return (grid > 0).astype(np.float64)
     order, near = np.argsort(drawn, kind="stable"), _near(len(drawn))
@@ -235,7 +234,7 @@ def _shares(grid: Array, drawn: Array, shift: Array, inverse: Array) -> Array:
 
 
 def _shares_without(drawn: Array, shift: Array, inverse: Array) -> Array:
-    """Of each drawn sample: how often it is right after the shifts of the others."""
+    """The probability that each drawn sample is right after the shifts of the others."""
     order, near = np.argsort(drawn, kind="stable"), _near(len(drawn))
     start = np.clip(np.arange(len(drawn)) - near // 2, 0, len(drawn) - near)
     places = start[:, None] + np.arange(near)

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, Variant, axes, in_order
 from testbed.extensions.explain.bench import Arm, Bench
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.explanation import (
     CHANCE,
     CHANCE_OF_SINGLE,
@@ -22,28 +22,28 @@ from testbed.extensions.explain.explanation import (
     NARROW,
     UNDECIDED,
     Explanation,
-    Row,
     Target,
+    VariantResult,
     allowed,
     expected_by_chance,
     most_by_chance,
     verdict,
 )
 from testbed.extensions.explain.race import FIRST_LOOK, Race
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import values
 from testbed.registry.catalog import Catalog
 
 # Of the forward passes, where several metrics tell pairs apart; all, if one was published or so many variants are left:
 FOR_SINGLES = 0.7
 FEW = 3
-MOST_COMBINATIONS = 600  # that need no images
-MOST_TEXTS = 20_000  # that are embedded for combinations
-FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of changes of the images
-NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
+MOST_COMBINATIONS = 600  # without images
+MOST_TEXTS = 20_000  # texts to embed for combinations
+FOR_FIRST_LOOKS = 0.3  # share of the forward passes left for pairs of image changes
+NOT_ADDITIVE = 0.2  # relative deviation of effects on outputs from additivity
 BEST = 5  # pairs to which a third variant is added
-SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
-EVALUATIONS = 2  # so many evaluations of passes at most, where these are more than `AT_LEAST`
+SHARE, AT_LEAST = 0.05, 10_000  # forward passes: share of those for all variants, and minimum
+EVALUATIONS = 2  # maximum passes in evaluations, if more than `AT_LEAST`
 
 METRICS = ("metric", "another metric")  # axes that replace the published metric
 
@@ -51,7 +51,7 @@ Say = Callable[[str], None]
 
 
 def default_samples(evaluated: int, variants: int, evaluations: float = EVALUATIONS) -> int:
-    """How many forward passes a search makes at most if nothing is said: of so many evaluations, or of a small set."""
+    """The default maximum of forward passes: a number of evaluations, or all of a small set."""
     full = evaluated * variants
     most = min(max(SHARE * full, AT_LEAST), max(evaluations * evaluated, AT_LEAST), full)
     return int(most)
@@ -63,22 +63,22 @@ class Search:
     Args:
         cell: The cell.
         targets: The published values; several metrics exclude more than one.
-        samples: The most forward passes; default `default_samples` of the single variants, and as many of pairs where
-            several metrics tell these apart.
-        device: Where models run.
-        stages: What may be used.
+        samples: Maximum number of forward passes; default `default_samples` for single variants, and as many for pairs
+            if several metrics distinguish them.
+        device: Device of models.
+        stages: Stages that may be used.
         given: The axes; default all.
-        say: Is told what is done.
-        thorough: Whether images are run even if stored outputs give the values already.
+        say: Called with messages about progress.
+        thorough: Whether to run images even if stored outputs already give the values.
 
     Attributes:
-        found: What was found.
-        tried: The combinations that were tried.
+        found: The result.
+        tried: The tried combinations.
     """
 
     def __init__(
         self,
-        cell: StoredCell,
+        cell: EvaluatedCell,
         targets: Sequence[Target],
         samples: int | None = None,
         device: str = "cpu",
@@ -92,19 +92,19 @@ class Search:
         self.budget = samples
         self._limited = samples is not None
         self._usual = 0  # the default for single variants
-        gap = max((abs(each.stored - each.value) for each in targets), default=0.0)
-        self.bench = Bench(cell, [each.metric for each in targets], device, gap)
-        self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
+        gap = max((abs(target.stored - target.value) for target in targets), default=0.0)
+        self.bench = Bench(cell, [target.metric for target in targets], device, gap)
+        self.axes = [axis for axis in (axes() if given is None else given) if axis.stage in stages]
         self.say = say
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
         self.race = Race(self.bench, self.targets)
-        self.tried: list[Row] = []
-        self._exact: list[Row] = []
+        self.tried: list[VariantResult] = []
+        self._exact: list[VariantResult] = []
 
     def run(self) -> Explanation:
-        """The single variants, and where none of them gives it their combinations."""
-        arms: list[Arm] = [(each,) for each in self._variants()]
+        """Tries the single variants, and their combinations if none of them gives the value."""
+        arms: list[Arm] = [(variant,) for variant in self._variants()]
         self._exact = [self._row(arm, self.bench.exact(arm)) for arm in arms if not self.bench.sampled(arm)]
         sampled = [arm for arm in arms if self.bench.sampled(arm)]
         rows = list(self._exact)
@@ -126,32 +126,32 @@ class Search:
         return self.found
 
     def _given(self) -> bool:
-        """Whether a single variant gives the values."""
-        return any(each.verdict == GIVES for each in self.found.rows)
+        """Returns whether a single variant gives the values."""
+        return any(row.verdict == GIVES for row in self.found.rows)
 
     def _luck(self) -> float:
-        """How many single variants would by chance: of those that need images (run where no other does) if one does."""
-        sampled = [each for each in self.found.rows if each.estimates[0].samples]
-        tried = sampled if any(each.verdict == GIVES for each in sampled) else self._exact
+        """The expected number of single variants that match by chance, among those with or without images."""
+        sampled = [row for row in self.found.rows if row.estimates[0].samples]
+        tried = sampled if any(result.verdict == GIVES for result in sampled) else self._exact
         return expected_by_chance(tried, self.targets, small_effects=True)
 
     def _stored_gives_it(self) -> bool:
-        """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
-        if any(each.verdict == GIVES for each in self._exact):
+        """Returns whether variants without images, or pairs of them, give the values beyond chance."""
+        if any(result.verdict == GIVES for result in self._exact):
             return expected_by_chance(self._exact, self.targets, small_effects=True) < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
-            self.say("no single variant of what is stored gives it; trying pairs of these")
-        return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
+            self.say("no single variant of stored outputs gives it; trying pairs")
+        return decisive and any(pair.verdict == GIVES for pair in self._exact_pairs)
 
     def _finish(self) -> None:
-        """Spends passes on the single variants that are undecided, the nearest first, before any pair is run."""
-        arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
-        self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
+        """Runs more passes for undecided single variants, the nearest first, before pairs."""
+        arms = [row.variants for row in self.found.rows if row.verdict == UNDECIDED]
+        self.race.decide([arm for arm in arms if arm in self.race.known], self.budget or 0)
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
 
-    def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
-        """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
+    def _run_images(self, arms: Sequence[Arm]) -> list[VariantResult]:
+        """Runs the variants that require images, as precisely as necessary and within the budget."""
         protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
         self._usual = default_samples(len(self.cell), len(protocols))
         self.budget = self._usual if self.budget is None else self.budget
@@ -186,7 +186,7 @@ class Search:
             except NotApplicableError as error:
                 self.found.not_tried[axis.name] = str(error)
             else:
-                found += [each for each in variants if not self._idle(each)]
+                found += [variant for variant in variants if not self._idle(variant)]
         return found
 
     def _note_untried(self, arms: Sequence[Arm]) -> None:
@@ -194,24 +194,24 @@ class Search:
         untried = [arm[0] for arm in arms if arm not in self.race.known and arm[0] not in failed]
         for axis in dict.fromkeys(each.axis for each in untried):
             self.found.not_tried[axis] = (
-                f"{self.budget:,} images through the network do not suffice for a first look; give more --samples"
+                f"{self.budget:,} images through the network are not enough for a first estimate; increase --samples"
             )
 
     def _idle(self, variant: Variant) -> bool:
-        """Whether it changes nothing here; these are counted."""
+        """Returns whether a variant has no effect here; these are recorded."""
         idle = not self.bench.sampled((variant,)) and self.bench.idle(variant)
         if idle:
             self.found.idle.append(variant)
         return idle
 
-    def _row(self, arm: Arm, estimates: tuple[Estimate, ...]) -> Row:
-        return Row(arm, estimates, verdict(estimates, self.targets))
+    def _row(self, arm: Arm, estimates: tuple[SampledValue, ...]) -> VariantResult:
+        return VariantResult(arm, estimates, verdict(estimates, self.targets))
 
-    def _sorted(self, rows: Sequence[Row]) -> list[Row]:
+    def _sorted(self, rows: Sequence[VariantResult]) -> list[VariantResult]:
         order = [GIVES, UNDECIDED, EXCLUDED]
         return sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
 
-    def _sampled_row(self, arm: Arm) -> Row:
+    def _sampled_row(self, arm: Arm) -> VariantResult:
         return self._row(arm, self.race.known[arm])
 
     # Combinations -------------------------------------------------------------------------------------------------
@@ -223,29 +223,29 @@ class Search:
         if self._given():
             return
         self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
-        if not any(each.verdict == GIVES for each in self.tried):
+        if not any(result.verdict == GIVES for result in self.tried):
             self.tried += self._thirds()
-        self.found.combinations = self._sorted([each for each in self.tried if each.verdict != EXCLUDED])
+        self.found.combinations = self._sorted([result for result in self.tried if result.verdict != EXCLUDED])
         self.found.combinations_tried = len(self.tried)
         self.found.by_chance = expected_by_chance(self.tried, self.targets)
 
-    def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
-        """Rows by what is known now: they, or others of the same protocol, were run on more images since."""
-        known = [each.variants for each in rows if each.variants in self.race.known]
+    def _refreshed(self, rows: Sequence[VariantResult]) -> list[VariantResult]:
+        """Recomputes rows, since they or others with the same protocol were run on more images."""
+        known = [row.variants for row in rows if row.variants in self.race.known]
         self.race.refresh(self.race.alive(known))
-        return [self._sampled_row(each.variants) if each.variants in self.race.known else each for each in rows]
+        return [self._sampled_row(row.variants) if row.variants in self.race.known else row for row in rows]
 
-    def _doubted(self, row: Row) -> Row:
-        """A combination gives nothing that one of its variants may give alone."""
-        undecided = {each.variants[0] for each in self.found.rows if each.verdict == UNDECIDED}
+    def _doubted(self, row: VariantResult) -> VariantResult:
+        """Rejects combinations if one of their variants may give the value alone."""
+        undecided = {result.variants[0] for result in self.found.rows if result.verdict == UNDECIDED}
         doubt = row.verdict == GIVES and not undecided.isdisjoint(row.variants)
         return replace(row, verdict=UNDECIDED) if doubt else row
 
     @cached_property
     def _exact_arms(self) -> list[Arm]:
-        """The pairs that need no images, those whose effects add or multiply up to the published values first."""
+        """The pairs that require no images, sorted by how well their combined effects match the published values."""
 
-        def predicted(pair: tuple[Row, Row]) -> float:
+        def predicted(pair: tuple[VariantResult, VariantResult]) -> float:
             one, other = pair
             return max(
                 min(
@@ -260,15 +260,15 @@ class Search:
         return arms[:MOST_COMBINATIONS]
 
     @cached_property
-    def _exact_pairs(self) -> list[Row]:
+    def _exact_pairs(self) -> list[VariantResult]:
         return self._exact_rows(self._exact_arms)
 
     @cached_property
     def _most_texts(self) -> int:
         return self.bench.heads.texts + MOST_TEXTS
 
-    def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
-        """Rows of combinations that need no images; those that need too many new texts are counted."""
+    def _exact_rows(self, arms: Sequence[Arm]) -> list[VariantResult]:
+        """Rows of combinations that require no images; counts those with too many new texts."""
         rows, heads = [], self.bench.heads
         for arm in arms:
             texts = self.bench.texts(arm)
@@ -278,12 +278,12 @@ class Search:
                 rows.append(self._row(arm, self.bench.exact(arm)))
         return rows
 
-    def _sampled_pairs(self) -> list[Row]:
-        """Pairs that need images: of one change of the images from what was run of it, of two newly run."""
+    def _sampled_pairs(self) -> list[VariantResult]:
+        """Pairs that require images: with one image change from existing outputs, with two from new ones."""
         known = [arm for arm in self.race.known if len(arm) == 1]
         if not known:
             return []
-        exact = [each.variants for each in self._exact]
+        exact = [result.variants for result in self._exact]
         pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
         arms = [in_order(one + other) for one, other in pairs]
         for arm, (one, _) in zip(arms, pairs, strict=True):
@@ -291,7 +291,7 @@ class Search:
         arms += self._predicted(known)
         self.race.run([*known, *arms], self.budget or 0, until_sure=True)
         rows = [self._sampled_row(arm) for arm in arms if arm in self.race.known]
-        halves = {(each,): None for row in rows if row.verdict == GIVES for each in row.variants}
+        halves = {(variant,): None for row in rows if row.verdict == GIVES for variant in row.variants}
         doubted = [half for half in halves if half in self.race.known]
         self.race.refresh(doubted)
         self.race.decide(doubted, self.budget or 0)
@@ -300,7 +300,7 @@ class Search:
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
         """The pairs of changes of the images that come closest if their effects on the outputs add up.
 
-        One that could flip hardly an answer leaves the other's value as it is.
+        A change that can hardly flip any answer leaves the other's value unchanged.
         """
         changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
@@ -310,7 +310,7 @@ class Search:
             self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
         scored = []
         for pair in images:
-            size = min(self.race.sizes[(each,)] for each in pair)
+            size = min(self.race.sizes[(variant,)] for variant in pair)
             try:
                 estimates = self.race.estimated(pair, size, self.bench.added(pair, size))
             except (KeyError, ValueError):  # outputs of another shape
@@ -322,7 +322,7 @@ class Search:
         return chosen
 
     def _allow(self, samples: int) -> None:
-        """Spends as much as pairs take; where less was asked for, that is said."""
+        """Raises the budget to the cost of pairs, unless the user set a lower one."""
         if not self._limited:
             self.budget = samples
             self.say(f"running pairs on some of the images: {samples:,} at most in all")
@@ -330,19 +330,19 @@ class Search:
             self.found.enough = samples
 
     def _both_count(self, one: Arm, other: Arm) -> bool:
-        """Whether two changes of the images give another protocol than each of them."""
+        """Returns whether two image changes together differ from each of them."""
         return self.bench.pixels(in_order(one + other)) not in (self.bench.pixels(one), self.bench.pixels(other))
 
-    def _likelihood(self, estimates: Sequence[Estimate]) -> float:
-        """The logarithm of the density of the published values under predictions, which err themselves."""
+    def _likelihood(self, estimates: Sequence[SampledValue]) -> float:
+        """The log density of the published values under predictions with errors."""
         total = 0.0
         for found, target in zip(estimates, self.targets, strict=True):
             spread = found.error + NOT_ADDITIVE * abs(found.value - target.stored) + allowed(target)
             total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
         return total
 
-    def _thirds(self) -> list[Row]:
-        """The closest pairs with each third variant, of those that need no images."""
+    def _thirds(self) -> list[VariantResult]:
+        """The closest pairs without images, combined with each third variant."""
         best = sorted(self._exact_pairs, key=lambda each: each.distance(self.targets))[:BEST]
         arms = {
             in_order(pair.variants + third.variants)
@@ -361,10 +361,10 @@ def explain(
     published: Mapping[str, tuple[float, float]],
     **options: Any,
 ) -> Explanation:
-    """Which protocols give published values of a cell, and which do not.
+    """Finds the protocols that give the published values of a cell.
 
     Args:
-        store: With the outputs of the cell.
+        store: Store with the outputs of the cell.
         catalog: The registry.
         model: The model.
         setting: The eval setting.
@@ -372,7 +372,7 @@ def explain(
         **options: Further arguments of `Search`.
 
     Raises:
-        StoreError: If a metric is no share of right answers and no mean of a stored score.
+        StoreError: If a metric is neither a share of right answers nor the mean of a stored score.
         UnknownNameError: If the cell was not evaluated.
     """
     return search_for(store, catalog, model, setting, published, **options).run()
@@ -386,8 +386,8 @@ def search_for(
     published: Mapping[str, tuple[float, float]],
     **options: Any,
 ) -> Search:
-    """The search that `explain` runs; see there."""
-    cell = StoredCell.open(store, catalog, model, setting)
+    """Creates the search of `explain`; see there."""
+    cell = EvaluatedCell.open(store, catalog, model, setting)
     targets = [
         Target(metric, value, rounding, values(cell.table(metric)).value, samples=len(cell))
         for metric, (value, rounding) in published.items()
@@ -397,5 +397,6 @@ def search_for(
 
 def _combinable(one: Arm, other: Arm) -> bool:
     return not (
-        {each.axis for each in one} & {each.axis for each in other} or any(each.alone for each in (*one, *other))
+        {variant.axis for variant in one} & {variant.axis for variant in other}
+        or any(variant.alone for variant in (*one, *other))
     )

@@ -1,6 +1,6 @@
 """The model whose outputs are stored, with the preprocessing that its identity records.
 
-A checkpoint that was evaluated with ``--image-size`` or ``--mean`` has another preprocessing than its name alone says.
+A checkpoint that was evaluated with ``--image-size`` or ``--mean`` has a preprocessing that its name does not show.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from testbed.models.base.transform import LazyTransform, StandardNormalization, 
 from testbed.models.model_base import ModelDefinition
 
 FIELDS = ("transform", "normalization")
-REPEATED = 16  # images whose stored outputs are computed again before anything is said of other protocols
-# Of the largest output, by precision: what another machine, or storing at half precision, may change.
+REPEATED = 16  # images whose stored outputs are verified before other protocols are evaluated
+# Tolerance relative to the largest output, by precision: effects of other machines and of storing float16.
 TOLERANCE, TOLERANCE_BELOW_FLOAT32 = 2e-3, 5e-2
 
 
 def model_as_stored(definition: ModelDefinition, identity: Mapping[str, Any]) -> ModelDefinition:
-    """A model with the transform and the normalization that an identity records, where these can be made from it.
+    """Returns a model with the transform and normalization recorded in an identity, if they can be rebuilt.
 
     Args:
-        definition: What the registry has under the model's name.
-        identity: Of a stored cell of that model.
+        definition: The registered model.
+        identity: Identity of a stored cell of that model.
     """
     recorded = identity.get("model", {}).get("spec") or {}
     changes = {}
@@ -43,7 +43,7 @@ def model_as_stored(definition: ModelDefinition, identity: Mapping[str, Any]) ->
 
 
 def difference(outputs: Array, stored: Array, dtype: str) -> str:
-    """How outputs that were computed again differ from the stored ones; empty if only by rounding.
+    """Describes how recomputed outputs differ from the stored ones; empty if only by rounding.
 
     Args:
         outputs: Float array [m, C]; rows of unreadable samples are NaN.
@@ -71,11 +71,11 @@ def _description(value: Any) -> Any:
 
 
 def _made(recorded: Any, like: Any) -> Any:
-    """A transform or a normalization from its description; None where the description is not enough."""
+    """Rebuilds a transform or a normalization from its description; None if that is not possible."""
     if not isinstance(recorded, Mapping):
         return None
     fields = recorded.get("!spec")
-    kinds = {each.__name__: each for each in (StandardTransform, StandardNormalization)}
+    kinds = {entry.__name__: entry for entry in (StandardTransform, StandardNormalization)}
     kind = kinds.get(str(recorded.get("type")))
     if kind is not None and isinstance(fields, Mapping):
         return kind(**fields)

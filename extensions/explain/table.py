@@ -1,7 +1,7 @@
-"""Answers of one evaluation as a table of logits and right classes, and what a metric makes of them.
+"""Answers of one evaluation as a table of logits and right classes, and metrics of them.
 
-Every metric here is a weighted sum over samples, so that its difference between two protocols can be estimated from
-some of them.
+Every metric here is a weighted sum over samples, so its difference between two protocols can be estimated from some of
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from testbed.metrics.classification import NEVER, calibration_gaps, sample_score
 
 Array = np.ndarray[Any, Any]
 
-NONE = -1  # in place of a right class
+NONE = -1  # placeholder for a right class
 WRONG = 1e6  # further than any margin
 TOP = "top"
 MEAN_PER_CLASS = "mean_per_class_recall"
@@ -34,17 +34,16 @@ class Table:
 
     Attributes:
         logits: Float array [m, C].
-        right: Integer array [m, L]: the right classes of each sample, filled up with −1; a sample with none does not
-            count.
-        rows: Integer array [m]: which samples of the evaluation these are.
-        k: How many of the best classes may be right.
-        by_class: Whether it is the mean over classes of their accuracies.
+        right: Integer array [m, L]: the right classes of each sample, padded with −1; samples without any do not count.
+        rows: Integer array [m]: positions of these samples in the evaluation.
+        k: Number of best classes that may be right.
+        by_class: Whether the metric is the mean over classes of their accuracies.
         whole: Float array [m, all C]: the logits before a restriction to some classes.
-        scores: Float array [m]: what each sample scored, for a metric that is the mean of such scores and no share of
-            right classes; NaN for one that does not count.
-        inverted: Whether it is the error in place of the share of right answers.
-        calibration: Whether it is the expected calibration error of the largest probability.
-        sigmoid: Whether probabilities are sigmoids of the logits, not their softmax.
+        scores: Float array [m]: scores of samples, for a metric that is their mean rather than a share of right\n
+                 classes; NaN for samples that do not count.
+        inverted: Whether the metric is the error instead of the share of right answers.
+        calibration: Whether the metric is the expected calibration error of the largest probability.
+        sigmoid: Whether probabilities are sigmoids of the logits instead of their softmax.
     """
 
     logits: Array
@@ -59,18 +58,18 @@ class Table:
     sigmoid: bool = False
 
     def take(self, kept: Array) -> Table:
-        """Some of the samples, by a boolean or integer array."""
-        whole, scores = (None if each is None else each[kept] for each in (self.whole, self.scores))
+        """Selects samples by a boolean or integer array."""
+        whole, scores = (None if array is None else array[kept] for array in (self.whole, self.scores))
         logits, right, rows = self.logits[kept], self.right[kept], self.rows[kept]
         return replace(self, logits=logits, right=right, rows=rows, whole=whole, scores=scores)
 
 
 @dataclass(frozen=True)
 class Values:
-    """What each sample adds to a metric: its value is the sum of ``weights * correct``.
+    """Contributions of samples to a metric, whose value is the sum of ``weights * correct``.
 
     Attributes:
-        rows: Integer array [m]: the samples that count.
+        rows: Integer array [m]: positions of the samples that count.
         correct: Float array [m]: 0 or 1, or the samples' scores, or their parts of the calibration error.
         weights: Float array [m], whose sum is 1 over all samples.
     """
@@ -86,7 +85,7 @@ class Values:
 
 
 def metric_of(name: str) -> tuple[int, bool] | None:
-    """k, and whether it is a mean over classes, of a metric's name; None for a metric that is no such sum."""
+    """Parses a metric's name to k and whether it is a mean over classes; None for other metrics."""
     if name == MEAN_PER_CLASS:
         return 1, True
     digits = name.removeprefix(TOP)
@@ -94,10 +93,10 @@ def metric_of(name: str) -> tuple[int, bool] | None:
 
 
 def right_classes(targets: Sequence[Any]) -> Array:
-    """Targets as `Table.right`: each a class or a list of classes."""
-    if all(type(each) is int for each in targets):
+    """Converts targets, each a class or a list of classes, to the format of `Table.right`."""
+    if all(type(target) is int for target in targets):
         return np.asarray(targets, dtype=np.int64).reshape(-1, 1)
-    lists = [each if isinstance(each, list) else [each] for each in targets]
+    lists = [target if isinstance(target, list) else [target] for target in targets]
     found = np.full((len(lists), max(1, *map(len, lists))), NONE, dtype=np.int64)
     for place, classes in enumerate(lists):
         found[place, : len(classes)] = classes
@@ -105,7 +104,7 @@ def right_classes(targets: Sequence[Any]) -> Array:
 
 
 def values(table: Table) -> Values:
-    """What each sample adds to the table's metric. A right class without a logit is never right."""
+    """Computes contributions of samples to the table's metric. A right class without a logit is never predicted."""
     if table.scores is not None:
         finite = np.isfinite(table.scores)
         scores = table.scores[finite].astype(np.float64)
@@ -124,7 +123,7 @@ def values(table: Table) -> Values:
 
 
 def _gaps(table: Table) -> Values:
-    """What each sample adds to the expected calibration error; those without finite logits do not count."""
+    """Contributions of samples to the expected calibration error; samples without finite logits do not count."""
     found = sample_scores(table.logits, np.zeros(len(table.rows), dtype=np.int64))
     known = table.take(found.known)
     largest = known.logits.max(axis=1, initial=-np.inf).astype(np.float64)
@@ -145,10 +144,10 @@ def _best_ranks(table: Table) -> Array:
 
 
 def margins(table: Table) -> Array:
-    """How far the best right class of each sample that counts is above the k-th largest logit of the other classes.
+    """Computes margins of counted samples: the best right class minus the k-th largest logit of other classes.
 
     Returns:
-        Float array [m], for the samples in the order of `values`; very negative where no right class has a logit.
+        Float array [m], for the samples in the order of `values`; very negative if no right class has a logit.
     """
     table = table.take(table.right[:, 0] != NONE)
     logits = np.nan_to_num(table.logits.astype(np.float64), nan=-WRONG, posinf=WRONG, neginf=-WRONG)

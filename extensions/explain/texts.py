@@ -1,4 +1,4 @@
-"""Zero-shot heads under other protocols: prompts, class names, their spelling, and how prompts are averaged."""
+"""Zero-shot heads under other protocols: prompts, class names, spelling, and averaging of prompts."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from testbed.graph.ops import TextEmbeddings
 from testbed.identity.fingerprints import model_identity
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
 
-Network = tuple[str, str, str]  # the model whose weights it has, its activation, its precision; see `Pixels`
+Network = tuple[str, str, str]  # weights, activation and precision; see `Pixels`
 SCALE = 100.0  # as `testbed.models.base.runtime.ZeroShotClassifier`
-NORMALIZED = "normalized"  # each prompt, then their mean: CLIP's way
-RAW = "raw"  # the mean of prompts as they come, then normalized
+NORMALIZED = "normalized"  # each prompt normalized, then their mean, as in CLIP
+RAW = "raw"  # the mean of raw prompts, then normalized
 LOGITS = "logits"  # each prompt normalized, their mean not: the mean of the prompts' logits
 MAXIMUM = "maximum"  # the best prompt of each class
-PROMPT_FILE = "prompts of a file"  # the axis whose file other commands need too
+PROMPT_FILE = "prompts of a file"  # the axis whose file other commands also require
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The prompts of a zero-shot head, and what is done with them.
+    """The prompts of a zero-shot head, and their processing.
 
     Attributes:
         class_names: A name for each class.
@@ -47,30 +47,30 @@ class Texts:
     length: int | None = None
 
     def with_spelling(self, function: Callable[[str], str]) -> Texts:
-        """These texts, each of them changed."""
+        """Returns these texts with a further change of spelling."""
         return replace(self, spelling=(*self.spelling, function))
 
     @property
     def by_class(self) -> bool:
-        """Whether each class has prompts of its own."""
+        """True if each class has its own prompts."""
         return bool(self.templates) and not isinstance(self.templates[0], str)
 
     def prompts(self) -> list[list[str]]:
-        """For each class its prompts."""
+        """Returns the prompts of each class."""
         if self.by_class:
-            made = [list(each) for each in self.templates]
+            made = [list(template) for template in self.templates]
         else:
-            made = [[str(each).replace("{c}", name) for each in self.templates] for name in self.class_names]
+            made = [[str(template).replace("{c}", name) for template in self.templates] for name in self.class_names]
         for function in self.spelling:
             made = [[function(text) for text in of_class] for of_class in made]
         return made
 
 
-def stored_texts(cell: StoredCell) -> Texts:
-    """The texts that the stored logits were computed with.
+def stored_texts(cell: EvaluatedCell) -> Texts:
+    """Returns the texts of the stored logits.
 
     Raises:
-        NotApplicableError: If there are none, or they are not on record.
+        NotApplicableError: If there are none, or they are not recorded.
     """
     prompts: dict[str, Any] = cell.identity.get("forward", {}).get("prompts") or {}
     names, templates = prompts.get("class_names"), prompts.get("templates")
@@ -80,7 +80,7 @@ def stored_texts(cell: StoredCell) -> Texts:
 
 
 def texts_of(prompts: Mapping[str, Any]) -> Texts:
-    """Texts from what `testbed.eval_settings.base.parts.Prompts.spec` gives."""
+    """Builds texts from the result of `testbed.eval_settings.base.parts.Prompts.spec`."""
     names, templates = prompts["class_names"], prompts["templates"]
     if isinstance(templates, Mapping):
         return Texts(tuple(names), tuple(tuple(templates[name]) for name in names))
@@ -95,11 +95,11 @@ class Heads:
         load: Returns the loaded dual encoder with a network, such as one of another precision; None is its own.
 
     Attributes:
-        texts: How many texts were embedded.
-        reused: How many embeddings were in the store.
+        texts: Number of embedded texts.
+        reused: Number of embeddings taken from the store.
     """
 
-    def __init__(self, cell: StoredCell, load: Callable[[Network | None], Any]) -> None:
+    def __init__(self, cell: EvaluatedCell, load: Callable[[Network | None], Any]) -> None:
         self._cell = cell
         self._load = load
         self._embedded: dict[tuple[str, int | None, Network | None], Array] = {}
@@ -119,12 +119,12 @@ class Heads:
         return logits
 
     def same(self, texts: Texts, other: Texts) -> bool:
-        """Whether two heads are equal, number by number."""
+        """Returns whether two heads are equal, number by number."""
         (one, prompts), (two, more) = self._head(texts, None), self._head(other, None)
         return prompts == more and np.array_equal(one, two)
 
     def lacking(self, texts: Texts) -> int:
-        """How many texts would have to be embedded for a head, at most."""
+        """The maximum number of texts to embed for a head."""
         if (texts, None) in self._heads:
             return 0
         prompts = {text for of_class in texts.prompts() for text in of_class}
@@ -139,11 +139,13 @@ class Heads:
     def _made(self, texts: Texts, network: Network | None) -> tuple[Array, int]:
         prompts = texts.prompts()
         self._embed([text for of_class in prompts for text in of_class], texts.length, network)
-        of_classes = [np.stack([self._embedded[text, texts.length, network] for text in each]) for each in prompts]
+        of_classes = [np.stack([self._embedded[text, texts.length, network] for text in prompt]) for prompt in prompts]
         if texts.average == MAXIMUM:
             most = max(map(len, of_classes))
-            return np.concatenate([_unit(each)[np.arange(most) % len(each)] for each in of_classes]).T, most
-        return np.stack([_class_embedding(each, texts.average) for each in of_classes], 1), 1
+            return np.concatenate(
+                [_unit(class_name)[np.arange(most) % len(class_name)] for class_name in of_classes]
+            ).T, most
+        return np.stack([_class_embedding(class_name, texts.average) for class_name in of_classes], 1), 1
 
     def _embed(self, texts: Sequence[str], length: int | None, network: Network | None) -> None:
         new = [text for text in dict.fromkeys(texts) if (text, length, network) not in self._embedded]
@@ -168,7 +170,7 @@ class Heads:
         self._embedded.update({(text, length, network): self._of_tokens[key, network] for text, key in keys.items()})
 
     def _read(self, texts: Sequence[str]) -> list[str]:
-        """Takes the embeddings that the store has from other settings; returns the texts that it lacks."""
+        """Reads embeddings that the store has from other settings; returns the missing texts."""
         node = self._node
         lacking = self._cell.store.items.lacking(node, texts) if texts else []
         left = set(lacking)
@@ -181,7 +183,7 @@ class Heads:
 
     @cached_property
     def _node(self) -> str:
-        """Where the store has the embeddings that the stored network makes of texts."""
+        """The node of the store with the stored network's embeddings of texts."""
         op = TextEmbeddings(self._cell.setting.language)
         return op.node(model_identity(self._cell.identity), self._cell.model, 0)
 
@@ -189,7 +191,7 @@ class Heads:
 def _token_keys(encoder: Any, texts: Sequence[str], language: str) -> list[bytes]:
     """A digest of the tokens of each text."""
     tokens = encoder.tokens(texts, language)
-    parts = [each.cpu().numpy() for each in (tokens.values() if isinstance(tokens, Mapping) else [tokens])]
+    parts = [token.cpu().numpy() for token in (tokens.values() if isinstance(tokens, Mapping) else [tokens])]
     return [hashlib.sha256(b"".join(part[row].tobytes() for part in parts)).digest() for row in range(len(texts))]
 
 
@@ -204,7 +206,7 @@ def _unit(rows: Array) -> Array:
 
 
 def _cut(loaded: Any, length: int) -> Any:
-    """A loaded dual encoder whose texts are cut after some tokens, the last one kept as their end."""
+    """Makes a loaded dual encoder truncate texts after some tokens, keeping the end token."""
     other = copy.copy(loaded)
     tokenizer = other.tokenizer = copy.copy(loaded.tokenizer)
     if hasattr(tokenizer, "length"):  # transformers' cut by themselves

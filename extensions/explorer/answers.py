@@ -1,4 +1,4 @@
-"""What models said in words, as plain values with what rules read in it."""
+"""Text answers of models as plain values, with the options that rules read."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CHUNK, CHUNK_OF_TEXTS = 32, 8  # samples in a document
 
 
 def size_of_chunk(samples: SettingSamples) -> int:
-    """How many samples of a setting a document has."""
+    """The number of samples per document of a setting."""
     return CHUNK_OF_TEXTS if samples.kind == TEXT else CHUNK
 
 
 def described(
     outputs: Sequence[Sequence[Any]], targets: Sequence[Any], setting: EvalSetting | None
 ) -> list[list[dict[str, Any] | None]]:
-    """What models said of samples.
+    """Describes answers of models to samples.
 
     Args:
-        outputs: Of each model, for each sample what is stored; None where there is nothing.
+        outputs: For each model, the stored output of each sample; None if missing.
         targets: The targets of the samples.
-        setting: The setting, whose rules read the answers; None if it is not known.
+        setting: The setting, whose rules read the answers; None if unknown.
 
     Returns:
-        Of each model, for each sample ``text``, or ``problem`` where there is none; with ``extracted``, ``method`` and
-        ``read`` (the score by the rules) of answers to questions.
+        For each model and sample ``text``, or ``problem`` if missing; with ``extracted``, ``method`` and ``read``
+        (the score by the rules) for answers to questions.
     """
     return [
         [
@@ -60,7 +60,7 @@ def _described(value: Any, target: Any, setting: EvalSetting | None) -> dict[str
 
 
 def _verdict(value: Mapping[str, Any], target: Any, setting: EvalSetting | None) -> dict[str, Any]:
-    """What the setting's rules read in an answer; nothing for other tasks."""
+    """The reading of an answer by the setting's rules; empty for other tasks."""
     if setting is None or not isinstance(target, dict):
         return {}
     try:

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 INDEX = "index.html"
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-_CACHE = 96 << 20  # bytes of documents
-_FRESH = 2.0  # seconds for which a store is taken to be as it was
-_FILES = (b"<html ", b'<html data-documents="json" ')  # tells the page how it gets its documents
+_CACHE = 96 << 20  # bytes of cached documents
+_FRESH = 2.0  # seconds before a store is checked for changes
+_FILES = (b"<html ", b'<html data-documents="json" ')  # makes the page fetch its documents
 
 
-class Served:
-    """The documents of a store as it is now.
+class LiveExplorer:
+    """The documents of the store's current state.
 
     Args:
         db_url: The store.
         catalog: The registry.
-        metric: The metric that is shown first; None for each setting's main one.
+        metric: The metric to show first; None for each setting's main one.
         shown: The store's name on the page.
     """
 
@@ -50,10 +50,10 @@ class Served:
         self._bytes = 0
 
     def document(self, path: str) -> bytes:
-        """A document as JSON; those that were made are kept until the store changes.
+        """Returns a document as JSON; documents are cached until the store changes.
 
         Raises:
-            KeyError: If there is none of this path.
+            KeyError: If there is no document at this path.
             TestbedError: If the store cannot be read.
         """
         with self._lock:
@@ -64,10 +64,10 @@ class Served:
             return self._kept[path]
 
     def picture(self, number: int, position: int, which: str) -> bytes | str:
-        """A JPEG, or the reason why there is none.
+        """Returns a JPEG, or the reason why there is none.
 
         Raises:
-            KeyError: If there is no such setting.
+            KeyError: If the setting is unknown.
             TestbedError: If the store cannot be read.
         """
         with self._lock:
@@ -76,7 +76,7 @@ class Served:
         return pictures.picture(samples, position, which)
 
     def warm(self) -> None:
-        """Imports in another thread what pictures need, so that the first one does not wait for it."""
+        """Imports the dependencies of pictures in another thread, so that the first picture does not wait."""
         Thread(target=warm, name="warm", daemon=True).start()
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Served:
             self._bytes -= len(self._kept.popitem(last=False)[1])
 
     def _current(self) -> tuple[Explorer, Pictures]:
-        """The explorer of the store as it is, made anew after a change."""
+        """The explorer of the current store, rebuilt after a change."""
         now = time.monotonic()
         if self._explorer is None or self._pictures is None or now - self._asked > _FRESH:
             self._refresh()
@@ -113,8 +113,8 @@ class Served:
             self._bytes = 0
 
 
-def make_app(served: Served, host: str) -> Guard:
-    """The application.
+def make_app(served: LiveExplorer, host: str) -> Guard:
+    """Creates the application.
 
     Raises:
         MissingExtraError: If Starlette is not installed.

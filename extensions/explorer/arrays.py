@@ -1,4 +1,4 @@
-"""Arrays with a value for each sample of a setting: what an evaluation said, and what filters need."""
+"""Arrays with a value for each sample of a setting: outputs of an evaluation, and data for filters."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from testbed.stored_results.evaluated import LOGITS, SettingSamples, ShownEvalua
 Array = np.ndarray[Any, Any]
 
 TOP = 5  # classes shown of each prediction
-_MOST_VALUES = 500  # of a slice; one with more is no filter
+_MOST_VALUES = 500  # maximum values of a slice that is a filter
 RIGHT = 0.5  # a sample whose score is at least this counts as right
 
 
 @dataclass(frozen=True)
 class EvaluationArrays:
-    """What an evaluation said of each of the n samples of its setting.
+    """The outputs of an evaluation for each of the n samples of its setting.
 
     Attributes:
-        score: Its main score, float [n]; NaN where there is none.
-        prediction: The class with the largest logit, int [n]; −1 where there is none. None without logits.
+        score: Its main score, float [n]; NaN if missing.
+        prediction: The class with the largest logit, int [n]; −1 if missing. None without logits.
         confidence: The share of that class, float [n], or NaN.
         errors: Positions of the samples that could not be read.
-        top: The best classes and their shares, [kept samples, k] each; None where they were not kept.
+        top: The best classes and their shares, [kept samples, k] each; None if not kept.
         kept: The positions of these samples, in order.
     """
 
@@ -42,7 +42,7 @@ class EvaluationArrays:
     kept: Array
 
     def has_top(self, positions: Sequence[int]) -> bool:
-        """Whether the best classes of these samples are known."""
+        """Returns whether the best classes of these samples are kept."""
         return self.top is not None and bool(np.isin(positions, self.kept).all())
 
     def top_of(self, positions: Sequence[int]) -> tuple[Array, Array]:
@@ -55,12 +55,12 @@ class EvaluationArrays:
 def arrays_of(
     samples: SettingSamples, shown: ShownEvaluation, keep: Sequence[int], multilabel: bool
 ) -> EvaluationArrays:
-    """The arrays of an evaluation.
+    """Computes the arrays of an evaluation.
 
     Args:
-        samples: Of its setting.
+        samples: The samples of its setting.
         shown: The evaluation.
-        keep: Positions of the samples whose best classes are kept, in order.
+        keep: Positions of the samples whose best classes to keep, in order.
         multilabel: Whether a sample may have several classes.
     """
     errors = samples.store.outputs.errors(shown.id)
@@ -83,7 +83,7 @@ def arrays_of(
         rows = np.searchsorted(kept, positions)
         here = np.flatnonzero(np.isin(positions, kept))
         top[0][rows[here]], top[1][rows[here]] = best[here], shares[here]
-    sure = None if multilabel else confidence  # a logit is no share
+    sure = None if multilabel else confidence  # a logit is not a share
     return EvaluationArrays(score, prediction, sure, unread, top if len(kept) else None, kept)
 
 
@@ -93,7 +93,7 @@ def _wide(values: Array, width: int) -> Array:
 
 
 def _score(samples: SettingSamples, shown: ShownEvaluation, own: Array) -> Array:
-    """The main score of each sample, float [n]; NaN where there is none."""
+    """The main score of each sample, float [n]; NaN if missing."""
     name = shown.right or shown.main
     found = np.full(samples.size, np.nan, dtype=np.float32)
     if name is None:
@@ -105,12 +105,12 @@ def _score(samples: SettingSamples, shown: ShownEvaluation, own: Array) -> Array
 
 
 def top_classes(shown: ShownEvaluation, rows: Array, multilabel: bool) -> tuple[Array, Array]:
-    """The classes with the largest logits, and their shares.
+    """Finds the classes with the largest logits, and their shares.
 
     Args:
         shown: The evaluation.
         rows: Stored logits [n, C]; NaN for a sample without output.
-        multilabel: Whether the logits themselves are returned rather than their softmax.
+        multilabel: Whether to return the logits instead of their softmax.
 
     Returns:
         Integer array [n, k] and float array [n, k]; −1 and NaN for a sample without finite logits.
@@ -121,7 +121,7 @@ def top_classes(shown: ShownEvaluation, rows: Array, multilabel: bool) -> tuple[
     k = min(TOP, logits.shape[1])
     best = np.argpartition(-logits, k - 1, axis=1)[:, :k]
     values = np.take_along_axis(logits, best, axis=1)
-    order = np.lexsort((best, -values), axis=1)  # of equal logits the first class, as metrics have it
+    order = np.lexsort((best, -values), axis=1)  # ties: the first class, as in metrics
     best, values = np.take_along_axis(best, order, axis=1), np.take_along_axis(values, order, axis=1)
     best[:, 0] = np.argmax(logits, axis=1)
     if multilabel:
@@ -134,7 +134,7 @@ def top_classes(shown: ShownEvaluation, rows: Array, multilabel: bool) -> tuple[
 
 
 def _stacked(rows: Sequence[Any], width: int) -> Array:
-    """Rows as one array [n, width]; NaN for None."""
+    """Stacks rows to an array [n, width]; NaN for None."""
     lacking = np.full(width, np.nan, dtype=np.float32)
     return np.stack([lacking if row is None else row for row in rows])
 
@@ -142,7 +142,7 @@ def _stacked(rows: Sequence[Any], width: int) -> Array:
 def top_of_all(
     shown: Sequence[ShownEvaluation], outputs: Sequence[Sequence[Any]], multilabel: bool
 ) -> list[tuple[Array, Array]]:
-    """`top_classes` of several evaluations, those that are seen in the same way at once; all with the same k."""
+    """Computes `top_classes` of several evaluations, batched by view; all with the same k."""
     alike: dict[tuple[str, Any], list[int]] = {}
     for number, (each, rows) in enumerate(zip(shown, outputs, strict=True)):
         shape = next((row.shape for row in rows if row is not None), None)
@@ -159,13 +159,13 @@ def top_of_all(
             part = slice(index * length, (index + 1) * length)
             found[number] = classes[part], shares[part]
     width = max(classes.shape[1] for classes, _ in found.values())
-    return [(_wide(found[each][0], width), _wide(found[each][1], width)) for each in range(len(shown))]
+    return [(_wide(found[place][0], width), _wide(found[place][1], width)) for place in range(len(shown))]
 
 
 def filters_of(samples: SettingSamples) -> dict[str, Any]:
-    """What the grid of samples filters by: their class, their slices, and how many models are right and wrong.
+    """The filters of the grid of samples: class, slices, and numbers of models that are right and wrong.
 
-    And which samples belong together, for comparisons: see `clusters_of`.
+    Includes the groups of samples for comparisons: see `clusters_of`.
     """
     infos = samples.store.datasets.get(samples.dataset).samples
     right, counted = right_counts(samples)
@@ -186,11 +186,11 @@ def filters_of(samples: SettingSamples) -> dict[str, Any]:
 
 
 def right_counts(samples: SettingSamples) -> tuple[Array, Array]:
-    """How many models are right, and how many have a score: integer arrays [n]."""
+    """Counts models that are right, and models with a score: integer arrays [n]."""
     right, counted = np.zeros(samples.size, dtype=np.int64), np.zeros(samples.size, dtype=np.int64)
-    for each in samples.shown:
-        if each.right is not None:
-            score = _score(samples, each, samples.places_in(each))
+    for shown_one in samples.shown:
+        if shown_one.right is not None:
+            score = _score(samples, shown_one, samples.places_in(shown_one))
             right += np.nan_to_num(score) >= RIGHT
             counted += ~np.isnan(score)
     return right, counted
@@ -211,4 +211,4 @@ def _coded(values: Sequence[str | None]) -> dict[str, Any] | None:
     if not 1 < len(names) <= _MOST_VALUES:
         return None
     code = {name: number for number, name in enumerate(names)}
-    return {"names": names, "codes": packed_counts(np.array([-1 if each is None else code[each] for each in values]))}
+    return {"names": names, "codes": packed_counts(np.array([-1 if text is None else code[text] for text in values]))}

@@ -1,4 +1,4 @@
-"""Boards: the leaderboard's columns by task, so that models and settings of different tasks are on different sheets."""
+"""Boards: the leaderboard's columns by task, so that different tasks are on different sheets."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from testbed.registry.catalog import Catalog
 from testbed.tasks.classification import task as classification
 from testbed.tasks.retrieval import task as retrieval
 
-USUAL_METRICS = ("top1", "top5")  # what is measured so is classification, though the setting is not known here
+USUAL_METRICS = ("top1", "top5")  # these metrics imply classification if the setting is unknown
 OTHERS = "others"
 ENGLISH = "en"
 
 
 def board_of(setting: str, task: str | None, metric: str, catalog: Catalog) -> str:
-    """The board of a setting.
+    """Returns the board of a setting.
 
     Args:
         setting: Its name.
-        task: As the store has it; None if nothing was evaluated on it here.
-        metric: Its main one.
-        catalog: Where its definition may be.
+        task: The task in the store; None without evaluations in this store.
+        metric: Its main metric.
+        catalog: Catalog to look its definition up in.
     """
     known = catalog.find_eval_setting(setting)
     task = task or (known.task if known else classification.name if metric in USUAL_METRICS else OTHERS)
@@ -35,8 +35,8 @@ def board_of(setting: str, task: str | None, metric: str, catalog: Catalog) -> s
     return told
 
 
-class Filled:
-    """How many models have a value in each column, and how many of them were measured here.
+class FillCounts:
+    """Numbers of models with a value in each column, and of those measured in this store.
 
     Args:
         rows: Setting, metric and origin of each value.
@@ -50,6 +50,6 @@ class Filled:
             self._own[setting, metric] += origin not in ELSEWHERE
 
     def about(self, setting: str | None, metric: str) -> dict[str, int]:
-        """Of a column; an average, which has no setting, counts none."""
+        """The numbers of a column; an average, which has no setting, has none."""
         key = setting or "", metric
         return {"models": self._all[key], "own": self._own[key]}

@@ -1,4 +1,4 @@
-"""Documents of evaluations: what they were computed from, their metrics, and the command to repeat them."""
+"""Documents of evaluations: their inputs, their metrics, and the command to reproduce them."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from testbed.stored_results.unread import unread_samples
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000
-MOST_CONFUSIONS = 500  # evaluations of a store whose export has the confusions of each
-LONGEST = 4_000  # characters of a part of an identity; longer ones are shown by their beginning
+MOST_CONFUSIONS = 500  # maximum evaluations of a store for exporting confusions of each
+LONGEST = 4_000  # characters of a part of an identity; longer ones are truncated
 MOST_METRICS = 400
-MOST_NAMED = 20  # samples that could not be read
+MOST_NAMED = 20  # listed unreadable samples
 
 
 class Cells:
-    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
+    """``cells/K``: sixteen evaluations of this store, by id; ``confusion/ID``: the confusions of one.
 
     Args:
         store: The results store.
-        settings: Those that are shown; evaluations on parts of settings that are not shown have no documents.
+        settings: The shown settings; evaluations on hidden parts of settings have no documents.
     """
 
     def __init__(self, store: Store, settings: Collection[str]) -> None:
         self.store = store
         self.settings = settings
-        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # asked for by `paths`, then by `document`
+        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # requested by `paths`, then by `document`
 
     def paths(self) -> Iterator[str]:
-        """All documents of cells; none where there are too many evaluations for files."""
+        """The paths of all documents of cells; empty if there are too many evaluations for files."""
         every = [
-            each
-            for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
-            if self._shown(each)
+            evaluation
+            for evaluation in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
+            if self._shown(evaluation)
         ]
         if len(every) <= MOST_EXPORTED:
-            yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
+            yield from (f"cells/{number}" for number in sorted({evaluation.id // PER_DOCUMENT for evaluation in every}))
         if len(every) <= MOST_CONFUSIONS:
-            for each in every:
-                if not each.hidden and self._confusion(each.id) is not None:
-                    yield f"confusion/{each.id}"
+            for evaluation in every:
+                if not evaluation.hidden and self._confusion(evaluation.id) is not None:
+                    yield f"confusion/{evaluation.id}"
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, _, text = path.partition("/")
         if kind not in ("cells", "confusion"):
             raise KeyError(path)
@@ -67,8 +67,8 @@ class Cells:
                 raise KeyError(path)
             return confused
         first = number_in(text) * PER_DOCUMENT
-        several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
-        found = {str(each.id): self._cell(each) for each in several if each is not None}
+        several = (self._evaluation(index) for index in range(first, first + PER_DOCUMENT))
+        found = {str(evaluation.id): self._cell(evaluation) for evaluation in several if evaluation is not None}
         if not found:
             raise KeyError(path)
         return found
@@ -77,7 +77,7 @@ class Cells:
         return _own(each) and (each.eval_setting in self.settings or not is_part(each.eval_setting))
 
     def _evaluation(self, number: int) -> Evaluation | None:
-        """An evaluation that was run here."""
+        """Returns an evaluation of this store."""
         try:
             found = self.store.evaluations.get(number)
         except StoreError:
@@ -125,7 +125,7 @@ class Cells:
             "main": _main(metrics),
             "right": self._right(each.id),
             "unread": self._unread(each),
-            "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
+            "metrics": [_metric(metric) for metric in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
             "published": self._beside(each),
             "history": [
@@ -136,21 +136,25 @@ class Cells:
         }
 
     def _right(self, number: int) -> str | None:
-        """The per-sample score that says whether a sample is right; None if there is none."""
+        """The per-sample score for correctness; None if there is none."""
         found = right_or_wrong(self.store.scores.specs([number])[number].values())
         return None if found is None else found.name
 
     def _unread(self, evaluation: Evaluation) -> dict[str, Any]:
-        """How many samples could not be read, and the first of them by name, each with its reason."""
+        """The number of unreadable samples, and the first of them by name, with reasons."""
         count, first = unread_samples(self.store, evaluation, MOST_NAMED)
-        return {"count": count, "first": [[each.position, each.id, each.reason] for each in first]}
+        return {"count": count, "first": [[unread.position, unread.id, unread.reason] for unread in first]}
 
     def _beside(self, evaluation: Evaluation) -> list[list[str]]:
-        """What is published about an evaluation's metrics of all samples: metric and words."""
+        """Published values of an evaluation's metrics over all samples: metric and words."""
         if not self._published.about(evaluation.model, evaluation.eval_setting):
             return []
         compared = self._published.compare(self.store.results.of([evaluation.id]))
-        return [[each.metric, in_words(each, about=False)] for each in compared if each.slice == OVERALL]
+        return [
+            [comparison.metric, in_words(comparison, about=False)]
+            for comparison in compared
+            if comparison.slice == OVERALL
+        ]
 
     @cached_property
     def _published(self) -> PublishedValues:
@@ -165,7 +169,7 @@ def _metric(metric: Metric) -> list[Any]:
 
 def _main(metrics: Sequence[Metric]) -> str | None:
     """The metric that is the setting's column."""
-    overall = (spec_of(each) for each in metrics if each.slice == OVERALL and each.name not in METRIC_SUFFIXES)
+    overall = (spec_of(metric) for metric in metrics if metric.slice == OVERALL and metric.name not in METRIC_SUFFIXES)
     found = main_metric(overall)
     return None if found is None else found.name
 
@@ -175,7 +179,7 @@ def _own(evaluation: Evaluation) -> bool:
 
 
 def command(evaluation: Evaluation) -> str:
-    """The command that computes an evaluation again."""
+    """Returns the command that reproduces an evaluation."""
     words = ["testbed", "run", evaluation.model, "--on", evaluation.eval_setting]
     if evaluation.sample_limit is not None:
         words += ["--limit", str(evaluation.sample_limit)]
@@ -191,7 +195,7 @@ def _time(value: Any) -> str | None:
 
 
 def _short(value: Any) -> Any:
-    """A value that is not too long to be shown; long lists and texts by their beginning."""
+    """Truncates long lists and texts."""
     if isinstance(value, dict):
         return {str(key): _short(inner) for key, inner in value.items()}
     text = json.dumps(value, default=str)

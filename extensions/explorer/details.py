@@ -1,4 +1,4 @@
-"""What only one evaluation can tell of a sample: what it retrieved, how it compared captions, what its judges said."""
+"""Details of a sample in one evaluation: retrieved items, comparisons of captions, replies of judges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TOP = 5  # items retrieved
-_KEPT = 2  # evaluations whose embeddings are in memory
+_KEPT = 2  # evaluations with embeddings in memory
 _KINDS: dict[type[Any], str] = {
     Retrieval: "retrieval",
     CaptionSelection: "selection",
@@ -39,7 +39,7 @@ _KINDS: dict[type[Any], str] = {
 
 
 class Details:
-    """Details of evaluations, of settings that the registry knows."""
+    """Details of evaluations on registered settings."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self.store = store
@@ -47,22 +47,22 @@ class Details:
         self._kept: OrderedDict[int, Callable[[int], Any]] = OrderedDict()
 
     def kind(self, samples: SettingSamples, shown: ShownEvaluation) -> str | None:
-        """Which details there are: a value of `_KINDS`, or None."""
+        """The kind of details: a value of `_KINDS`, or None."""
         setting = self.catalog.find_eval_setting(samples.name)
         return None if setting is None or not shown.kind else _kind_of(setting)
 
     def of(self, samples: SettingSamples, shown: ShownEvaluation, positions: Sequence[int]) -> list[Any]:
-        """The details of some samples, in order; for a problem a text, None for a sample that was not evaluated."""
+        """The details of some samples, in order; a text for a problem, None for a sample that was not evaluated."""
         setting = self.catalog.find_eval_setting(samples.name)
         assert setting is not None
         own = samples.positions_in(shown, positions)
         try:
-            tell = self._teller(samples, shown, setting)
+            tell = self._lookup(samples, shown, setting)
             return [None if place is None else tell(place) for place in own]
         except TestbedError as error:
             return [str(error)] * len(positions)
 
-    def _teller(self, samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
+    def _lookup(self, samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
         if shown.id not in self._kept:
             makers = {"retrieval": _retrieval, "selection": _selection, "judged": _judged, "references": _references}
             self._kept[shown.id] = makers[str(_kind_of(setting))](samples, shown, setting)
@@ -119,8 +119,10 @@ def _retrieval(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSet
 
 
 def retrieved_in(details: Sequence[Any]) -> set[int]:
-    """The positions of the samples that were retrieved, in details of retrieval."""
-    found = (image for each in details if isinstance(each, dict) for row in each["images"] for image in row["found"])
+    """The positions of the retrieved samples, in details of retrieval."""
+    found = (
+        image for detail in details if isinstance(detail, dict) for row in detail["images"] for image in row["found"]
+    )
     return {image["position"] for image in found if image["position"] is not None}
 
 
@@ -135,7 +137,7 @@ def _rounded(value: Any) -> float | None:
 
 
 def _selection(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
-    """The cosine of an image with each caption of its instance, and those of the other images of it."""
+    """The cosines of an image with each caption of its instance, and those of the instance's other images."""
     values = samples.values_of(shown)
     groups: dict[str, list[int]] = {}
     for position, info in enumerate(values.samples):
@@ -150,11 +152,11 @@ def _selection(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSet
         captions = info.target["captions"]
         rows = [
             {
-                "id": values.samples[each].id,
-                "answer": values.samples[each].target.get("answer"),
-                "cosines": [_rounded(images[each] @ embedded[caption]) for caption in captions],
+                "id": values.samples[number].id,
+                "answer": values.samples[number].target.get("answer"),
+                "cosines": [_rounded(images[number] @ embedded[caption]) for caption in captions],
             }
-            for each in (groups[info.group] if info.group is not None else [position])
+            for number in (groups[info.group] if info.group is not None else [position])
         ]
         return {"captions": captions, "images": rows}
 
@@ -172,7 +174,9 @@ def _references(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSe
         caption, references = captions[position], values.samples[position].target
         if not caption:
             return []
-        embedded = _normalized(values.texts([before + caption, *(before + each.strip() for each in references)]))
+        embedded = _normalized(
+            values.texts([before + caption, *(before + reference.strip() for reference in references)])
+        )
         cosines = embedded[1:] @ embedded[0]
         pairs = zip(references, cosines, strict=True)
         return [{"reference": text, "cosine": _rounded(cosine)} for text, cosine in pairs]
@@ -181,7 +185,7 @@ def _references(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSe
 
 
 def _judged(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
-    """What judges were asked about an answer, and what they said."""
+    """The questions to judges about an answer, and their replies."""
     task = get_task(setting.task)
     assert isinstance(task, JudgedAnswers)
     values = samples.values_of(shown)

@@ -1,4 +1,4 @@
-"""The document of what disagrees: values of different sources, and measured values with published ones."""
+"""The document of disagreements: between sources, and between measured and published values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Claim
 
 PATH = "disagreements"
-BY = 1.0  # points from which a pair is listed
+BY = 1.0  # minimum difference of a listed pair, in points
 
 
 class Disagreements:
-    """What `testbed published disagree` lists, and what differs from measured values.
+    """The pairs of `testbed published disagree`, and published values that differ from measured ones.
 
     Args:
         store: The results store.
@@ -27,23 +27,23 @@ class Disagreements:
         self.store = store
 
     def paths(self) -> Iterator[str]:
-        """The document, if anything is published."""
+        """The path of the document, if anything is published."""
         if self.store.claims.order():
             yield PATH
 
     def document(self, path: str) -> Any:
-        """The document."""
+        """Returns the document."""
         if path != PATH:
             raise KeyError(path)
         found = disagreements(mapped_now(self.store, self.store.claims.find()))
         return {
             "sources": [
                 {
-                    "names": [each.first, each.second],
-                    "summary": each.summary(BY),
-                    "pairs": [_pair(pair) for pair in each.beyond(Decimal(repr(BY)))],
+                    "names": [disagreement.first, disagreement.second],
+                    "summary": disagreement.summary(BY),
+                    "pairs": [_pair(pair) for pair in disagreement.beyond(Decimal(repr(BY)))],
                 }
-                for each in found
+                for disagreement in found
             ],
             "measured": self._measured(),
         }
@@ -55,12 +55,12 @@ class Disagreements:
         compared = published.compare(self.store.results.find(slices=[OVERALL]))
         return [
             {
-                "model": each.model,
-                "setting": each.eval_setting,
-                "evaluation": each.evaluation_id,
-                "line": in_words(each, about=False),
+                "model": comparison.model,
+                "setting": comparison.eval_setting,
+                "evaluation": comparison.evaluation_id,
+                "line": in_words(comparison, about=False),
             }
-            for each in differing(compared)
+            for comparison in differing(compared)
         ]
 
 

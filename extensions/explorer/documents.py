@@ -1,7 +1,7 @@
-"""Documents: what pages load, JSON values found by paths such as ``index`` or ``samples/4/chunk/0``.
+"""Documents that pages load: JSON values with paths such as ``index`` or ``samples/4/chunk/0``.
 
-A page of the file system loads each as a script, since it may not read files. A page that is served fetches them as
-JSON, since any page in the same browser can run a script from anywhere.
+A local page loads each as a script, since it may not read files. A served page fetches them as JSON, since any page
+in the same browser can run a script from anywhere.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from testbed.jsontext import finite
 Item = TypeVar("Item")
 
 
-class Part(Protocol):
+class DocumentPart(Protocol):
     """Some of the documents."""
 
     def paths(self) -> Iterator[str]:
-        """The path of every document that an export has."""
+        """Returns the path of every document that an export has."""
 
     def document(self, path: str) -> Any:
-        """A document, as a JSON value.
+        """Returns a document as a JSON value.
 
         Raises:
-            KeyError: If there is none of this path.
+            KeyError: If there is no document at this path.
         """
 
 
 class Explorer:
     """All documents."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[DocumentPart]) -> None:
         self.parts = tuple(parts)
 
     def paths(self) -> Iterator[str]:
-        """The path of every document that an export has."""
+        """Returns the path of every document that an export has."""
         for part in self.parts:
             yield from part.paths()
 
     def document(self, path: str) -> Any:
-        """A document, as a JSON value.
+        """Returns a document as a JSON value.
 
         Raises:
-            KeyError: If there is none of this path.
+            KeyError: If there is no document at this path.
         """
         for part in self.parts:
             try:
@@ -56,7 +56,7 @@ class Explorer:
 
 
 def as_json(value: Any) -> bytes:
-    """A document as JSON; numbers that are none, which only damaged rows have, as null."""
+    """Encodes a document as JSON; non-finite numbers, which only damaged rows have, become null."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -65,15 +65,15 @@ def as_json(value: Any) -> bytes:
 
 
 def script(path: str, value: Any) -> bytes:
-    """A document as a script, which nothing in a name can end."""
+    """Encodes a document as a script, which no name can terminate."""
     return b"T.give(%s, %s);\n" % (json.dumps(path).encode(), as_json(value).replace(b"</", b"<\\/"))
 
 
 def item_at(items: Sequence[Item], text: str) -> Item:
-    """The item that a number in a path says.
+    """Returns the item for a number in a path.
 
     Raises:
-        KeyError: If there is none.
+        KeyError: If there is no such item.
     """
     place = number_in(text)
     if place >= len(items):
@@ -82,10 +82,10 @@ def item_at(items: Sequence[Item], text: str) -> Item:
 
 
 def number_in(text: str) -> int:
-    """A number in a path.
+    """Parses a number in a path.
 
     Raises:
-        KeyError: If it is none, or larger than any that a store has.
+        KeyError: If it is invalid, or larger than any in a store.
     """
     if not re.fullmatch("[0-9]{1,9}", text):
         raise KeyError(text)

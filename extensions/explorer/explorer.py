@@ -1,4 +1,4 @@
-"""Puts the explorer together: the documents of a store, from its parts."""
+"""Assembles the explorer of a store from its parts."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def make_explorer(
     parts: bool = False,
     measured: bool = False,
 ) -> Explorer:
-    """The documents of a store.
+    """Creates the explorer of a store.
 
     Args:
         store: The results store.
         catalog: The registry; models and settings may be unknown to it.
-        metric: The metric that is shown first; None for each setting's main one.
+        metric: The metric to show first; None for each setting's main one.
         shown: The store's name on the page.
-        chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
-        parts: Whether parts of settings, such as ``val.random-500``, are shown that ``chosen`` does not name.
+        chosen: For an export, setting → the positions of included samples; None for all samples of all settings.
+        parts: Whether to show parts of settings, such as ``val.random-500``, that are not in ``chosen``.
         measured: Whether published values were measured by whom the pages are of, and are not marked.
     """
     found = store.results.sampled_settings()
@@ -54,5 +54,5 @@ def make_explorer(
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:
-    """The documents of samples."""
+    """Creates the documents of samples."""
     return next(part for part in explorer.parts if isinstance(part, SamplesPart))

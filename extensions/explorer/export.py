@@ -1,4 +1,4 @@
-"""Writes the explorer as files that open from the file system and from any web server."""
+"""Writes the explorer as files that work locally and on any web server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ INDEX = "index.html"
 
 
 @dataclass
-class Written:
-    """What was written.
+class SiteExport:
+    """The outcome of an export.
 
     Attributes:
-        files: How many.
-        size: Their bytes.
-        pictures: How many of them are pictures.
-        without: Setting → why some of its pictures are missing.
+        files: Number of files.
+        size: Total bytes.
+        pictures: Number of pictures among them.
+        without: Setting → reason why some of its pictures are missing.
     """
 
     files: int = 0
@@ -42,12 +42,12 @@ class Written:
 
 
 def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, list[int]]:
-    """The samples of settings that an export has: half of them those that most models get wrong, half evenly spread.
+    """Chooses the samples of an export: half are those that most models get wrong, half are evenly spread.
 
     Args:
         store: The results store.
         words: Names or patterns of settings.
-        limit: At most so many of each; 0 means all.
+        limit: Maximum number for each setting; 0 means all.
 
     Raises:
         UnknownNameError: If a word matches no setting in the store.
@@ -68,7 +68,7 @@ def _chosen(samples: SettingSamples, limit: int) -> list[int]:
         return list(range(samples.size))
     spread = {index * samples.size // (limit - limit // 2) for index in range(limit - limit // 2)}
     right, counted = right_counts(samples)
-    hardest = (int(each) for each in np.argsort(right - counted, kind="stable") if int(each) not in spread)
+    hardest = (int(position) for position in np.argsort(right - counted, kind="stable") if int(position) not in spread)
     return sorted(spread | {each for _, each in zip(range(limit - len(spread)), hardest, strict=False)})
 
 
@@ -79,21 +79,21 @@ def write(
     pictures: Pictures,
     chosen: Mapping[str, Sequence[int]],
     tell: Callable[[str], None] = lambda note: None,
-) -> Written:
+) -> SiteExport:
     """Writes an explorer.
 
     Args:
         out: The folder; created if missing. Files of the same names are replaced.
         explorer: Its documents.
-        part: Those of its samples.
-        pictures: Of samples.
-        chosen: Setting → the positions of samples whose pictures are written.
+        part: The documents of its samples.
+        pictures: Pictures of samples.
+        chosen: Setting → the positions of samples with pictures.
         tell: Called with notes.
 
     Raises:
         TestbedError: If a file cannot be written.
     """
-    done = Written()
+    done = SiteExport()
     try:
         for name, content in _contents(explorer):
             _write(out / name, content, done)
@@ -115,7 +115,7 @@ def _contents(explorer: Explorer) -> Iterator[tuple[str, bytes]]:
 
 
 def _pictures(
-    part: SamplesPart, pictures: Pictures, chosen: Mapping[str, Sequence[int]], done: Written
+    part: SamplesPart, pictures: Pictures, chosen: Mapping[str, Sequence[int]], done: SiteExport
 ) -> Iterator[tuple[str, bytes]]:
     for number, name in enumerate(part.settings):
         if name not in chosen:
@@ -131,7 +131,7 @@ def _pictures(
                     yield f"pictures/{number}/{position}{'-clean' if which == CLEAN else ''}.jpg", found
 
 
-def _write(path: Path, content: bytes, done: Written) -> None:
+def _write(path: Path, content: bytes, done: SiteExport) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     done.files += 1

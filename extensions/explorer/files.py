@@ -1,4 +1,4 @@
-"""The files of the page, as they are installed."""
+"""The installed files of the page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ENDINGS = (".html", ".css", ".js")
 @cache
 def assets() -> tuple[str, ...]:
     """The names of the files."""
-    names = (each.name for each in files("testbed.extensions.explorer").joinpath("assets").iterdir())
+    names = (path.name for path in files("testbed.extensions.explorer").joinpath("assets").iterdir())
     return tuple(sorted(name for name in names if name.endswith(ENDINGS)))
 
 
 def asset(name: str) -> bytes:
-    """A file, one of `assets`."""
+    """Reads a file, one of `assets`."""
     return files("testbed.extensions.explorer").joinpath("assets", name).read_bytes()

@@ -1,7 +1,7 @@
-"""What keeps other pages in the same browser from reading what the explorer's server serves.
+"""Prevents other pages in the same browser from reading the explorer's server.
 
-Three things: requests that a browser sends for another site's page are refused; those that name another host are, too
-(DNS rebinding); and every answer tells the browser that it is for pages of this server only.
+Three measures: requests from pages of other sites are refused; so are those that name another host (DNS
+rebinding); and the headers of every answer restrict it to pages of this server.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
-_OWN = (None, "same-origin", "none")  # of Sec-Fetch-Site; old browsers, and programs, do not send it
+_OWN = (None, "same-origin", "none")  # values of Sec-Fetch-Site; old browsers and programs do not send it
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Returns whether an address is reachable only from this machine."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 class Guard:
-    """An application that refuses requests which do not come from its own pages or from a person.
+    """An application that accepts only requests from its own pages or from a person.
 
     Args:
         app: The application behind it.
@@ -57,7 +57,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":  # nothing here speaks anything else
+        if scope["type"] != "http":  # only HTTP is supported
             await send({"type": "websocket.close"})
             return
         if reason := self._refusal(scope):
@@ -66,7 +66,7 @@ class Guard:
             await self.app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Mapping[str, Any]) -> str | None:
-        """Why a request is refused; None if it is not."""
+        """The reason for refusing a request; None to accept it."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
@@ -82,7 +82,7 @@ class Guard:
         return None
 
     def _is_named(self, given: str) -> bool:
-        """Whether the host of a request is one of this server's."""
+        """Returns whether the host of a request belongs to this server."""
         found = _HOST.fullmatch(given)
         if found is None:
             return False
@@ -91,7 +91,7 @@ class Guard:
 
 
 def _opens_page(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Whether somebody follows a link to the page itself, which holds no results."""
+    """Returns whether the request is a link to the page itself, which contains no results."""
     opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
     return opened and scope["path"] == "/" and scope["method"] == "GET"
 

@@ -1,4 +1,4 @@
-"""Documents of who leads: of each column the sentence of ``testbed rank``, ranks with their intervals, and ties."""
+"""Documents of rankings: the summary of ``testbed rank`` for each column, ranks with intervals, and ties."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from testbed.stored_results.ranking import ranking
 
 
 class Leaders:
-    """``leaders/COLUMN``: of columns whose models are ranked on their samples.
+    """``leaders/COLUMN``: rankings of columns with stored samples.
 
-    A document has the words; the models' places in the index, the best first; of each its rank with the two ends of the
-    interval; and of each those that it is tied with, as `_ranges` of that order.
+    A document has the summary; the models' positions in the index, the best first; the rank of each with the ends of\n
+      its interval; and the ties of each, as `_ranges` of that order.
 
     Args:
         store: The results store.
@@ -30,15 +30,15 @@ class Leaders:
     def __init__(self, store: Store, overview: Overview) -> None:
         self.store = store
         self.overview = overview
-        self._drawn = Resamples()  # most settings have as many samples as another one
+        self._drawn = Resamples()  # many settings have the same number of samples
 
     def paths(self) -> Iterator[str]:
-        """One for each such column."""
+        """The path of a document for each such column."""
         columns = self.overview.document("index")["columns"]
-        yield from (f"leaders/{number}" for number, each in enumerate(columns) if each["ranked"])
+        yield from (f"leaders/{number}" for number, column in enumerate(columns) if column["ranked"])
 
     def document(self, path: str) -> Any:
-        """One of these; without words and models where scores or a direction are missing."""
+        """Returns one of these; without summary and models if scores or a direction are missing."""
         kind, _, number = path.partition("/")
         if kind != "leaders":
             raise KeyError(path)
@@ -64,7 +64,7 @@ class Leaders:
 
 
 def _ranges(numbers: list[int]) -> list[int]:
-    """Ascending numbers as ranges, one after another: the first number of each, and the one after its last."""
+    """Encodes ascending numbers as a flat list of ranges: first number, and the one after the last."""
     breaks = np.flatnonzero(np.diff(numbers) > 1)
     ends = zip([0, *(breaks + 1)], [*breaks, len(numbers) - 1], strict=True) if numbers else ()
     return [end for first, last in ends for end in (numbers[first], numbers[last] + 1)]

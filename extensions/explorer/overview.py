@@ -15,7 +15,7 @@ from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
 from testbed.claims.names import trained_on
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
-from testbed.extensions.explorer.boards import Filled, board_of
+from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.documents import item_at
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
@@ -29,8 +29,8 @@ from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.stored_results.leading import in_order
 from testbed.tasks.classification import task as classification
 
-MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits
-DIGITS = 10  # significant ones of a value
+MOST_SCORES = 4_000_000  # maximum samples × models to rank while a page waits
+DIGITS = 10  # significant digits of a value
 USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
@@ -52,7 +52,7 @@ def column_group(column: str) -> str:
 
 
 def pretraining_of(model: str) -> str:
-    """What the weights were trained on, as far as their names say."""
+    """The training data of the weights, if named by the model."""
     return ", ".join(trained_on(model)) or "not stated"
 
 
@@ -68,8 +68,8 @@ class Overview:
         settings: The names of the settings, by number.
         source: The store's name.
         metric: The metric of all columns; None for each setting's main one.
-        sampled: The settings whose samples are there.
-        scored: The settings of which the store has samples, so that models can be ranked on them.
+        sampled: The settings with sample documents.
+        scored: The settings with stored samples, on which models can be ranked.
         measured: Whether published values were measured by whom the pages are of.
     """
 
@@ -94,7 +94,7 @@ class Overview:
         self.measured = measured
 
     def paths(self) -> Iterator[str]:
-        """The index, and each column; then each metric of a setting that is no column."""
+        """The index, and each column; then each metric of a setting that is not a column."""
         yield "index"
         for number in range(len(self._columns)):
             yield f"values/{number}"
@@ -102,7 +102,7 @@ class Overview:
             yield from (f"metric/{index}/{number}" for number in range(len(metrics["metrics"])))
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, *numbers = path.split("/")
         if path == "index":
             return self._index
@@ -117,7 +117,7 @@ class Overview:
 
     @cached_property
     def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
-        """Setting → metric → what it declares and the largest number of samples."""
+        """Setting → metric → its declaration and the largest number of samples."""
         return {name: of for name, of in self.store.results.metric_specs().items() if name in self._numbers}
 
     @cached_property
@@ -126,7 +126,7 @@ class Overview:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {each.name: index for index, each in enumerate(self._models)}
+        return {model.name: index for index, model in enumerate(self._models)}
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ class Overview:
             if main is not None:
                 columns.append({"name": name, "setting": name, "metric": main})
             columns += [{"name": f"{name}_{metric}", "setting": name, "metric": metric} for metric in frames]
-        names = {each["name"] for each in columns if each["metric"] in ("top1", *METRIC_SUFFIXES)}
+        names = {column["name"] for column in columns if column["metric"] in ("top1", *METRIC_SUFFIXES)}
         every = pd.DataFrame(0.0, index=["m"], columns=sorted(names))
         made = [name for name in with_averages(filled(every)) if name not in names]
         columns += [{"name": name, "setting": None, "metric": "top1"} for name in made]
@@ -149,10 +149,10 @@ class Overview:
     @cached_property
     def _index(self) -> dict[str, Any]:
         models = self._models
-        names = [each.name for each in models]
-        found = model_marks({each.name: each.model_type for each in models})
+        names = [model.name for model in models]
+        found = model_marks({model.name: model.model_type for model in models})
         marks = [found[name] for name in names]
-        kinds = {each.kind: each.symbol for each in sorted(marks, key=lambda each: type_order(each.kind))}
+        kinds = {mark.kind: mark.symbol for mark in sorted(marks, key=lambda each: type_order(each.kind))}
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -169,17 +169,17 @@ class Overview:
             "kinds": [{"name": kind, "symbol": symbol} for kind, symbol in kinds.items()],
             "colours": [*COLOURS, GREY],
             "symbols": list(SYMBOLS),
-            "groups": {each.colour: each.group for each in marks},
+            "groups": {mark.colour: mark.group for mark in marks},
             "models": {
                 "name": names,
-                "type": [each.model_type or "not stated" for each in models],
+                "type": [model.model_type or "not stated" for model in models],
                 "family": [family_of(name) for name in names],
                 "pretraining": [pretraining_of(name) for name in names],
-                "parameters": [each.parameters for each in models],
-                "since": [each.since.date().isoformat() for each in models],
-                "kind": [list(kinds).index(each.kind) for each in marks],
-                "colour": [[*COLOURS, GREY].index(each.colour) for each in marks],
-                "symbol": [SYMBOLS.index(each.symbol) for each in marks],
+                "parameters": [model.parameters for model in models],
+                "since": [model.since.date().isoformat() for model in models],
+                "kind": [list(kinds).index(mark.kind) for mark in marks],
+                "colour": [[*COLOURS, GREY].index(mark.colour) for mark in marks],
+                "symbol": [SYMBOLS.index(mark.symbol) for mark in marks],
             },
             "settings": [
                 {
@@ -192,24 +192,24 @@ class Overview:
             ],
             "columns": [
                 {
-                    "name": each["name"],
-                    "setting": None if each["setting"] is None else self._numbers[each["setting"]],
-                    "metric": each["metric"],
-                    "group": column_group(each["name"]),
-                    "task": self._board(each["setting"], each["metric"]),
-                    **self._filled.about(each["setting"], each["metric"]),
-                    "ranked": self._ranked(each["setting"], each["metric"]),
-                    "n": None if each["setting"] is None else self._size(each["setting"]),
-                    **self._about(each["setting"], each["metric"]),
+                    "name": column["name"],
+                    "setting": None if column["setting"] is None else self._numbers[column["setting"]],
+                    "metric": column["metric"],
+                    "group": column_group(column["name"]),
+                    "task": self._board(column["setting"], column["metric"]),
+                    **self._filled.about(column["setting"], column["metric"]),
+                    "ranked": self._ranked(column["setting"], column["metric"]),
+                    "n": None if column["setting"] is None else self._size(column["setting"]),
+                    **self._about(column["setting"], column["metric"]),
                 }
-                for each in self._columns
+                for column in self._columns
             ],
         }
 
     @cached_property
-    def _filled(self) -> Filled:
+    def _filled(self) -> FillCounts:
         rows = self.store.results.rows(("eval_setting", "metric", "origin"), slices=[OVERALL])
-        return Filled((setting, metric, origin) for setting, metric, origin in rows)
+        return FillCounts((setting, metric, origin) for setting, metric, origin in rows)
 
     @cached_property
     def _tasks(self) -> dict[str, tuple[str | None, str | None]]:
@@ -225,12 +225,12 @@ class Overview:
         return {name: number for number, name in enumerate(self.settings)}
 
     def _ranked(self, setting: str | None, metric: str) -> bool:
-        """Whether models are ranked on the samples of a setting: there are any, and not too many to wait for."""
+        """Returns whether to rank models on the samples of a setting: there are some, but not too many to wait for."""
         own = self._filled.about(setting, metric)["own"]
         return setting in self.scored and own > 1 and own * (self._size(str(setting)) or 0) <= MOST_SCORES
 
     def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
-        if setting is None:  # ImageNet-testbed's averages, of what they are made from
+        if setting is None:  # for ImageNet-testbed's averages, their components
             spec = self._of_averages
         else:
             spec, _ = self._metrics[setting][metric]
@@ -244,7 +244,7 @@ class Overview:
 
     @cached_property
     def _of_averages(self) -> MetricSpec:
-        """What the metric of the averages, top-1, declares."""
+        """The declaration of the averages' metric, top-1."""
         return agreed(of["top1"][0] for of in self._metrics.values() if "top1" in of)
 
     def _size(self, setting: str) -> int | None:
@@ -258,7 +258,7 @@ class Overview:
     # Values -------------------------------------------------------------------------------------------------------
 
     def _column(self, column: dict[str, Any]) -> dict[str, Any]:
-        name = column["name"]  # has it averages, or values that come from another setting?
+        name = column["name"]  # an average, or values from another setting?
         if column["metric"] != "top1" or not (name in self._made or f"{name}_10percent" in self._metrics):
             return self._values(column["setting"], column["metric"])
         values = self._grid[name].dropna()
@@ -271,7 +271,7 @@ class Overview:
 
     @cached_property
     def _made(self) -> set[str]:
-        return {each["name"] for each in self._columns if each["setting"] is None}
+        return {column["name"] for column in self._columns if column["setting"] is None}
 
     @cached_property
     def _grid(self) -> pd.DataFrame:
@@ -281,7 +281,7 @@ class Overview:
         return self._packed(self._rows(setting, metric), setting, metric)
 
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
-        """The reported value of each model; its own evaluation takes precedence over a number from elsewhere."""
+        """The reported value of each model; its own evaluation takes precedence over imported numbers."""
         found: dict[str, tuple[Any, ...]] = {}
         for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
             if row[1] is not None and (row[0] not in found or row[4] not in ELSEWHERE):
@@ -289,7 +289,7 @@ class Overview:
         return list(found.values())
 
     def _packed(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> dict[str, Any]:
-        """Parallel lists; what is the same for all models is one value."""
+        """Packs rows into parallel lists; lists of equal values become one value."""
         rows = sorted((row for row in rows if row[0] in self._places), key=lambda row: self._places[row[0]])
         size = None if setting is None else self._size(setting)
         return {
@@ -310,7 +310,7 @@ class Overview:
     def _intervals(
         self, rows: list[tuple[Any, ...]], setting: str | None, metric: str, size: int | None
     ) -> dict[str, list[float | None]]:
-        """The ends of the 95 % interval of each row; of an average none is known."""
+        """The ends of the 95 % interval of each row; unknown for averages."""
         if setting is None:
             return {"low": [None] * len(rows), "high": [None] * len(rows)}
         spec, _ = self._metrics[setting][metric]
@@ -320,7 +320,7 @@ class Overview:
         return {"low": [_number(end) for end in low], "high": [_number(end) for end in high]}
 
     def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
-        """The best models in words, for columns whose models are not ranked on their samples."""
+        """The best models in words, for columns without a ranking on samples."""
         about = self._about(setting, metric)
         spec = MetricSpec(metric, about["unit"], better=about["better"])
         return in_order(
@@ -330,7 +330,7 @@ class Overview:
         )
 
     def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
-        """The model's place → how many samples it could not read, for those of which there are any."""
+        """The model's position → number of unreadable samples, if there are any."""
         if not self._any_unread:
             return {}
         own = {int(row[5]): str(self._places[row[0]]) for row in rows if row[4] not in ELSEWHERE and row[5]}
@@ -346,20 +346,20 @@ class Overview:
 
     @cached_property
     def _sources(self) -> dict[tuple[str, str, str], str]:
-        """Model, setting and metric of a result that is published → whose value it is."""
+        """Model, setting and metric of a published result → its source."""
         return self.store.claims.sources_of_results()
 
     @cached_property
     def _cited(self) -> list[dict[str, Any]]:
         """The sources of published values, with their files, for a bibliography."""
         found: dict[tuple[str, str, str], list[ClaimSource]] = {}
-        for each in self.store.claims.sources():
-            found.setdefault((each.name, each.repository, each.revision), []).append(each)
+        for source in self.store.claims.sources():
+            found.setdefault((source.name, source.repository, source.revision), []).append(source)
         return [
             {
                 **{"name": name, "repository": repository, "revision": revision},
-                "date": max(each.date for each in files),
-                "files": [each.path for each in files],
+                "date": max(file.date for file in files),
+                "files": [file.path for file in files],
             }
             for (name, repository, revision), files in found.items()
         ]
@@ -371,21 +371,21 @@ class Overview:
         return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
 
     def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
-        """What is published about measured values, by the model's place: whether one differs, and lines."""
-        claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
+        """Published values beside measured ones, by the model's position: whether one differs, and lines."""
+        claimed = [] if setting is None else [text for text in models if self._published.about(text, setting)]
         if setting is None or not claimed:
             return {}
         found: dict[str, dict[str, Any]] = {}
-        for each in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
-            told = found.setdefault(str(self._places[each.model]), {"differs": False, "lines": []})
-            told["differs"] |= each.verdict == DIFFERS
-            told["lines"].append(in_words(each, about=False))
+        for comparison in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
+            told = found.setdefault(str(self._places[comparison.model]), {"differs": False, "lines": []})
+            told["differs"] |= comparison.verdict == DIFFERS
+            told["lines"].append(in_words(comparison, about=False))
         return found
 
 
 def _same(values: list[Any]) -> Any:
-    """A list, or its only value."""
-    return values[0] if values and all(each == values[0] for each in values) else values
+    """A list, or its only distinct value."""
+    return values[0] if values and all(value == values[0] for value in values) else values
 
 
 def _number(value: Any) -> float | None:

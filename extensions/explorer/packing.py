@@ -9,13 +9,13 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-NONE8, NONE16 = 255, 65535  # where there is no value
+NONE8, NONE16 = 255, 65535  # placeholders for missing values
 _TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "f4": "f32"}
 _STEPS = NONE16 - 1
 
 
 def packed(values: Array) -> dict[str, Any]:
-    """An array of uint8, uint16, uint32 or float32, of any shape, as ``{type, data}``; the shape is not kept.
+    """Packs an array of uint8, uint16, uint32 or float32 as ``{type, data}``, without its shape.
 
     Raises:
         KeyError: If it has another type.
@@ -26,13 +26,13 @@ def packed(values: Array) -> dict[str, Any]:
 
 
 def packed_shares(values: Array) -> dict[str, Any]:
-    """Numbers in [0, 1], to 1/65,534; NaN is `NONE16`."""
+    """Packs numbers in [0, 1] with a resolution of 1/65,534; NaN becomes `NONE16`."""
     steps = np.where(np.isnan(values), NONE16, np.rint(np.nan_to_num(values) * _STEPS)).astype(np.uint16)
     return {**packed(steps), "scale": 1 / _STEPS, "none": NONE16}
 
 
 def packed_counts(values: Array) -> dict[str, Any]:
-    """Integers from 0; −1 stands for none."""
+    """Packs non-negative integers; −1 stands for missing."""
     array = np.asarray(values, dtype=np.int64)
     wide = array.size > 0 and int(array.max()) >= NONE16
     none = 2**32 - 1 if wide else NONE16
@@ -40,7 +40,7 @@ def packed_counts(values: Array) -> dict[str, Any]:
 
 
 def packed_scores(values: Array) -> dict[str, Any]:
-    """Scores; those of 0 and 1 as bytes, others as float32. NaN is `NONE8`, or NaN."""
+    """Packs scores; 0 and 1 as bytes, others as float32. NaN becomes `NONE8`, or stays NaN."""
     array = np.asarray(values, dtype=np.float64)
     missing = np.isnan(array)
     if np.isin(array[~missing], (0, 1)).all():

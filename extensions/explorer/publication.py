@@ -15,7 +15,7 @@ def write_site(store: Store, folder: Path, title: str) -> int:
     """Writes the explorer's pages of the values that somebody publishes, and returns the number of files.
 
     Args:
-        store: Has these values as claims, and nothing else; who publishes them has measured them.
+        store: Store with only these values, as claims; their publisher has measured them.
         folder: The folder of the pages.
         title: Their title.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Thumbnails(RunPart):
-    """Stores thumbnails of the settings of a run, and prints how many and how large they are."""
+    """Stores thumbnails of the settings of a run, and prints their number and size."""
 
     def printed(self, catalog: Catalog, options: RunOptions, store: Store, report: Report) -> None:
         """Stores them, unless the run was interrupted."""
@@ -28,7 +28,7 @@ class Thumbnails(RunPart):
 
         if report.interrupted:
             return
-        settings = [each.setting for each in report.finished]
+        settings = [outcome.setting for outcome in report.finished]
         with Store.open(options.db_url, "write", options.payload_url) as writable:
             stored = store_thumbnails(writable, catalog, settings, lambda note: click.echo(note, err=True))
         skipped = f"; {count(stored.skipped, 'picture')} could not be read" if stored.skipped else ""
@@ -45,7 +45,8 @@ OPTION = RunOption(
             ["--thumbnails"],
             heading="Store and output",
             is_flag=True,
-            help="Also store a small JPEG of each sample, for testbed serve and site where the data are not. Reads each"
+            help="Also store a small JPEG of each sample, for testbed serve and site without the data. Reads"
+            " each"
             " image again.",
         )
     ],

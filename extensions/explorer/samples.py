@@ -1,11 +1,11 @@
-"""The documents of samples: what there is of a setting, its samples in chunks, and arrays for filters and comparisons.
+"""The documents of samples: an overview of a setting, its samples in chunks, and arrays for filters and comparisons.
 
 - ``samples/S``: the setting number S.
 - ``samples/S/ids/B``: the ids of a block of samples.
 - ``samples/S/filters``: arrays with a value for each sample.
-- ``samples/S/chunk/C``: some samples with what every model said.
+- ``samples/S/chunk/C``: some samples with the outputs of every model.
 - ``packed/ID``: arrays of one evaluation.
-- ``details/ID/C``: what one evaluation retrieved, or its judges said, for the samples of a chunk.
+- ``details/ID/C``: retrieved items, or replies of judges, for the samples of a chunk.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 BLOCK = 20_000  # ids in a document
-_SETTINGS = 12  # whose evaluations are known at a time
-_EVALUATIONS = 32  # whose arrays are
+_SETTINGS = 12  # settings with cached evaluations
+_EVALUATIONS = 32  # evaluations with cached arrays
 
 
 class SamplesPart:
@@ -44,8 +44,8 @@ class SamplesPart:
         store: The results store.
         catalog: The registry, for rules that read answers; settings may be unknown to it.
         settings: The names of the settings, by number.
-        chosen: For an export, setting → the positions of its samples that are in it; settings that are not named have
-            no samples there. None means everything.
+        chosen: For an export, setting → the positions of included samples; other settings have no samples there. None\n
+                       means everything.
     """
 
     def __init__(
@@ -75,18 +75,18 @@ class SamplesPart:
             yield f"samples/{number}"
             yield f"samples/{number}/filters"
             yield from (f"samples/{number}/ids/{block}" for block in range(-(-samples.size // BLOCK)))
-            yield from (f"packed/{each.id}" for each in samples.shown)
+            yield from (f"packed/{shown_one.id}" for shown_one in samples.shown)
             chunks = range(-(-len(self.positions(name, samples)) // size_of_chunk(samples)))
             yield from (f"samples/{number}/chunk/{chunk}" for chunk in chunks)
-            for each in samples.shown:
-                if self.details.kind(samples, each):
-                    yield from (f"details/{each.id}/{chunk}" for chunk in chunks)
+            for shown_one in samples.shown:
+                if self.details.kind(samples, shown_one):
+                    yield from (f"details/{shown_one.id}/{chunk}" for chunk in chunks)
 
     def document(self, path: str) -> Any:
-        """A document.
+        """Returns a document.
 
         Raises:
-            KeyError: If there is none of this path.
+            KeyError: If there is no document at this path.
         """
         makers: dict[str, Callable[..., Any]] = {
             r"samples/(\d+)": self._setting,
@@ -104,10 +104,10 @@ class SamplesPart:
     # Settings and evaluations -------------------------------------------------------------------------------------
 
     def samples_of(self, number: int) -> SettingSamples:
-        """The samples of a setting by its number.
+        """Returns the samples of a setting by its number.
 
         Raises:
-            KeyError: If there is no such setting, or it has none.
+            KeyError: If the setting does not exist or has no samples.
         """
         if not 0 <= number < len(self.settings):
             raise KeyError(number)
@@ -125,14 +125,14 @@ class SamplesPart:
         return self._known[name]
 
     def positions(self, name: str, samples: SettingSamples) -> Sequence[int]:
-        """The positions of the samples that are shown."""
+        """The positions of the shown samples."""
         return range(samples.size) if self.chosen is None else self.chosen[name]
 
     def evaluation(self, number: int) -> tuple[SettingSamples, ShownEvaluation]:
-        """An evaluation by its id, with the samples of its setting.
+        """Returns an evaluation by its id, with the samples of its setting.
 
         Raises:
-            KeyError: If there is none, or it has no samples.
+            KeyError: If it does not exist or has no samples.
         """
         try:
             evaluation = self.store.evaluations.get(number)
@@ -141,9 +141,9 @@ class SamplesPart:
         samples = self._samples(evaluation.eval_setting)
         if samples is None or evaluation.dataset_id is None or evaluation.status != "complete":
             raise KeyError(number)
-        for each in samples.shown:
-            if each.id == number:
-                return samples, each
+        for shown_one in samples.shown:
+            if shown_one.id == number:
+                return samples, shown_one
         return samples, SettingSamples.among(self.store, samples.name, [evaluation]).shown[0]
 
     def arrays(self, samples: SettingSamples, shown: ShownEvaluation) -> EvaluationArrays:
@@ -181,13 +181,18 @@ class SamplesPart:
             "clean": self._number.get(self._clean(samples.name, parent) or "", None),
             "perturbed": self.perturbs(samples.name),
             "evaluations": [
-                {"id": each.id, "model": each.evaluation.model, "details": self.details.kind(samples, each)}
-                for each in samples.shown
+                {
+                    "id": shown_one.id,
+                    "model": shown_one.evaluation.model,
+                    "details": self.details.kind(samples, shown_one),
+                }
+                for shown_one in samples.shown
             ],
         }
 
     def perturbs(self, name: str) -> str | None:
-        """How a setting changes images: ``"image"``; ``"attack"`` if it does so for each model; None if not at all."""
+        """The kind of perturbation of a setting: ``"image"``; ``"attack"`` if it depends on the model; None without
+        one."""
         setting = self.catalog.find_eval_setting(name)
         if setting is None:
             return None
@@ -197,7 +202,7 @@ class SamplesPart:
         return "attack" if perturbation.attacks or perturbation.needs_targets else "image"
 
     def _clean(self, name: str, parent: str | None) -> str | None:
-        """The setting with the same images as they are, among those that are stored; None if there is none."""
+        """The stored setting with the same unperturbed images; None if there is none."""
         if parent is not None:
             return parent
         bases = (str(replace(SettingReference.parse(name), corruption="")), re.split(r"-c\.", name)[0])
@@ -235,7 +240,7 @@ class SamplesPart:
         if not positions:
             raise KeyError(chunk)
         infos = self.store.datasets.samples(samples.dataset, positions)
-        own = {each.id: samples.positions_in(each, positions) for each in samples.shown}
+        own = {shown_one.id: samples.positions_in(shown_one, positions) for shown_one in samples.shown}
         found: dict[str, Any] = {
             "samples": [_sample(position, infos[position]) for position in positions],
             "scores": self._scores(samples, own),
@@ -251,9 +256,9 @@ class SamplesPart:
     def _top(self, samples: SettingSamples, positions: Sequence[int]) -> dict[str, Any]:
         """The classes with the largest logits, of each model and each sample."""
         multilabel = self._multilabel(samples)
-        kept = [self._arrays.get(each.id) for each in samples.shown]
-        if all(each is not None and each.has_top(positions) for each in kept):
-            tops = [each.top_of(positions) for each in kept if each is not None]
+        kept = [self._arrays.get(shown_one.id) for shown_one in samples.shown]
+        if all(arrays is not None and arrays.has_top(positions) for arrays in kept):
+            tops = [arrays.top_of(positions) for arrays in kept if arrays is not None]
         else:
             tops = top_of_all(samples.shown, samples.outputs(positions), multilabel)
         classes, shares = (np.stack(column) for column in zip(*tops, strict=True))
@@ -265,7 +270,7 @@ class SamplesPart:
         }
 
     def _scores(self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]]) -> dict[str, Any]:
-        """The scores of each model and each sample; of logits only the main one."""
+        """The scores of each model and each sample; for logits only the main one."""
         names = [samples.main] if samples.kind == LOGITS and samples.main else None
         found = self.store.scores.rows(own, names)
         every = sorted({name for scores in found.values() for name in scores})
@@ -273,7 +278,7 @@ class SamplesPart:
         lacking: list[float | None] = [None] * length
         return {
             name: packed_scores(
-                np.array([found[each.id].get(name, lacking) for each in samples.shown], dtype=np.float64)
+                np.array([found[shown_one.id].get(name, lacking) for shown_one in samples.shown], dtype=np.float64)
             )
             for name in every
         }
@@ -281,13 +286,13 @@ class SamplesPart:
     def _errors(
         self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]], ids: Sequence[str]
     ) -> dict[str, dict[str, str]]:
-        """Place of the evaluation → place of the sample → why it could not be read, without the folder of the data."""
-        errors = self.store.samples.error_rows(each.root for each in samples.shown)
+        """Position of the evaluation → position of the sample → why it could not be read, without the data folder."""
+        errors = self.store.samples.error_rows(shown_one.root for shown_one in samples.shown)
         found: dict[str, dict[str, str]] = {}
-        for number, each in enumerate(samples.shown):
-            if each.root in errors:
-                of = errors[each.root] if each.root == each.id else self.store.outputs.errors(each.id)
-                there = [(place, at) for place, at in enumerate(own[each.id]) if at is not None and at in of]
+        for number, shown in enumerate(samples.shown):
+            if shown.root in errors:
+                of = errors[shown.root] if shown.root == shown.id else self.store.outputs.errors(shown.id)
+                there = [(place, at) for place, at in enumerate(own[shown.id]) if at is not None and at in of]
                 if there:
                     found[str(number)] = {str(place): without_folder(of[at], ids[place]) for place, at in there}
         return found
@@ -303,13 +308,13 @@ class SamplesPart:
         return self.details.of(samples, shown, positions)
 
     def retrieved(self, samples: SettingSamples) -> set[int]:
-        """The samples that models retrieved for those that are shown."""
+        """The samples that models retrieved for the shown ones."""
         found: set[int] = set()
         chunks = range(-(-len(self.positions(samples.name, samples)) // size_of_chunk(samples)))
-        for each in samples.shown:
-            if self.details.kind(samples, each) == "retrieval":
+        for shown_one in samples.shown:
+            if self.details.kind(samples, shown_one) == "retrieval":
                 for chunk in chunks:
-                    found |= retrieved_in(self._details(each.id, chunk))
+                    found |= retrieved_in(self._details(shown_one.id, chunk))
         return found
 
 

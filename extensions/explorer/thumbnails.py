@@ -1,6 +1,6 @@
-"""Thumbnails in the store, so that a page has pictures where the data are not: ``testbed run --thumbnails``.
+"""Thumbnails in the store, so that a page has pictures without the data: ``testbed run --thumbnails``.
 
-They are found by the content of a picture, are shared by all settings with it, and are no part of any identity.
+They are keyed by the content of a picture, are shared by all settings with it, and are not part of any identity.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _TOGETHER = 256  # thumbnails in a transaction
 
 
 @dataclass
-class Stored:
-    """What was stored.
+class ThumbnailCounts:
+    """The outcome of storing thumbnails.
 
     Attributes:
-        number: Of new thumbnails.
-        size: Their bytes.
-        skipped: Pictures that could not be read.
+        number: Number of new thumbnails.
+        size: Total bytes.
+        skipped: Number of unreadable pictures.
     """
 
     number: int = 0
@@ -43,16 +43,16 @@ class Stored:
 
 def store_thumbnails(
     store: Store, catalog: Catalog, settings: Iterable[str], tell: Callable[[str], None] = lambda note: None
-) -> Stored:
-    """Stores a thumbnail of every sample that has none yet; of perturbed settings also the perturbed ones.
+) -> ThumbnailCounts:
+    """Stores a thumbnail of every sample without one; for perturbed settings also the perturbed images.
 
     Args:
         store: Open for writing.
-        catalog: Knows the data sets.
-        settings: Names of settings that are in the store.
+        catalog: Catalog with the data sets.
+        settings: Names of settings in the store.
         tell: Called with notes on settings without pictures.
     """
-    pictures, done = Pictures(store, catalog), Stored()
+    pictures, done = Pictures(store, catalog), ThumbnailCounts()
     for name in dict.fromkeys(settings):
         samples = SettingSamples.of(store, name)
         if samples is None:
@@ -67,11 +67,11 @@ def store_thumbnails(
 
 
 def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Which pictures of a setting have no thumbnail: key → sample, for pictures as they are and perturbed ones."""
+    """The pictures of a setting without thumbnails: key → sample, for unperturbed and perturbed pictures."""
     infos = store.datasets.get(samples.dataset).samples
     perturbation = catalog.get_eval_setting(samples.name).perturbation
-    whole = {key_of(samples, each, False): each for each in infos}
-    changed = {key_of(samples, each, True): each for each in infos} if perturbation else {}
+    whole = {key_of(samples, info, False): info for info in infos}
+    changed = {key_of(samples, info, True): info for info in infos} if perturbation else {}
     if perturbation.attacks or perturbation.needs_targets:
         changed = {}
     for which, every in ((CLEAN if perturbation else OWN, whole), (OWN, changed)):
@@ -79,7 +79,7 @@ def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterato
 
 
 def _store(
-    store: Store, pictures: Pictures, samples: SettingSamples, which: str, wanted: dict[str, Any], done: Stored
+    store: Store, pictures: Pictures, samples: SettingSamples, which: str, wanted: dict[str, Any], done: ThumbnailCounts
 ) -> None:
     keys = list(wanted)
     make = partial(_thumbnail, pictures, samples, which)

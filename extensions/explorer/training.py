@@ -1,4 +1,4 @@
-"""Documents of training: the watched runs, and of each the curves of its checkpoints."""
+"""Documents of training: the watched runs, and the curves of their checkpoints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from testbed.extensions.explorer.documents import item_at
 from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves, failures
 
 PATH = "training"
-DIGITS = 10  # significant ones of a value
+DIGITS = 10  # significant digits of a value
 
 
 class Training:
-    """``training``: the runs; ``training/K``: the curves of one, and what failed; ``training/K/M``: by another metric.
+    """``training``: the runs; ``training/K``: the curves and failures of one; ``training/K/M``: by another metric.
 
     Args:
         store: The results store.
-        settings: Those that are shown.
+        settings: The shown settings.
         metric: The metric of the curves, on settings that have it; None for each setting's main one.
     """
 
@@ -33,7 +33,7 @@ class Training:
         self.metric = metric
 
     def paths(self) -> Iterator[str]:
-        """The runs, and each of them, if there are any."""
+        """The paths of the runs, if there are any."""
         if self._runs:
             yield PATH
         for number, run in enumerate(self._runs):
@@ -41,7 +41,7 @@ class Training:
             yield from (f"{PATH}/{number}/{metric}" for metric in range(len(self._metrics(run))))
 
     def document(self, path: str) -> Any:
-        """One of these."""
+        """Returns one of these."""
         kind, *numbers = path.split("/")
         if kind != PATH or not self._runs or len(numbers) > 2:
             raise KeyError(path)
@@ -52,9 +52,9 @@ class Training:
         if len(numbers) == 2:
             return _run(curves(self.store, [run], self.settings, item_at(metrics, numbers[1])))
         failed = [
-            [each.checkpoint.label, each.eval_setting, each.reason]
-            for each in failures(self.store, [run])
-            if each.eval_setting in self.settings
+            [failure.checkpoint.label, failure.eval_setting, failure.reason]
+            for failure in failures(self.store, [run])
+            if failure.eval_setting in self.settings
         ]
         return {**_run(self._curves(run)), "metrics": metrics, "failed": failed}
 
@@ -64,37 +64,38 @@ class Training:
 
     def _metrics(self, run: str) -> list[str]:
         """The metrics of a run's checkpoints."""
-        models = {each.model for each in self.store.checkpoints.of_runs([run])}
+        models = {evaluation.model for evaluation in self.store.checkpoints.of_runs([run])}
         return sorted(
             {name for (name,) in self.store.results.rows(("metric",), models, self.settings, slices=[OVERALL])}
         )
 
     def _curves(self, run: str) -> list[TrainingCurve]:
-        found = {each.eval_setting: each for each in curves(self.store, [run], self.settings)}
+        found = {curve.eval_setting: curve for curve in curves(self.store, [run], self.settings)}
         if self.metric is not None:
-            found |= {each.eval_setting: each for each in curves(self.store, [run], self.settings, self.metric)}
+            found |= {curve.eval_setting: curve for curve in curves(self.store, [run], self.settings, self.metric)}
         return list(found.values())
 
 
 def labels(runs: Sequence[str]) -> list[str]:
-    """Names of runs for people: their folders below the one that all share, and that one's name."""
+    """Display names of runs: their folders below the common one, and its name."""
     try:
         shared = os.path.commonpath(runs)
         above = os.path.dirname(os.path.dirname(shared) if shared in runs else shared)
-        return [os.path.relpath(each, above) for each in runs]
-    except ValueError:  # names that are no absolute paths
+        return [os.path.relpath(run, above) for run in runs]
+    except ValueError:  # names that are not absolute paths
         return list(runs)
 
 
 def _run(found: Sequence[TrainingCurve]) -> dict[str, Any]:
-    """Curves in the unit of most checkpoints; those of another one, which another watch noted, are counted."""
-    units = Counter({each.evaluation: each.checkpoint.unit for curve in found for each in curve.points}.values())
+    """Curves in the unit of most checkpoints; counts checkpoints with another unit, recorded by another watch."""
+    units = Counter({point.evaluation: point.checkpoint.unit for curve in found for point in curve.points}.values())
     unit = max(units, key=lambda each: (units[each], each)) if units else ""
     kept = [
-        replace(curve, points=tuple(each for each in curve.points if each.checkpoint.unit == unit)) for curve in found
+        replace(curve, points=tuple(point for point in curve.points if point.checkpoint.unit == unit))
+        for curve in found
     ]
     kept = [curve for curve in kept if curve.points]
-    places = sorted({(each.checkpoint.step, each.model) for curve in kept for each in curve.points})
+    places = sorted({(point.checkpoint.step, point.model) for curve in kept for point in curve.points})
     at = {each: place for place, each in enumerate(places)}
     return {
         "unit": unit,
@@ -105,7 +106,7 @@ def _run(found: Sequence[TrainingCurve]) -> dict[str, Any]:
 
 
 def _curve(curve: TrainingCurve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
-    """Parallel lists by step; ``at`` are places in the list of checkpoints."""
+    """Parallel lists by step; ``at`` has positions in the list of checkpoints."""
     best, spec = curve.best(), curve.spec
     return {
         "setting": curve.eval_setting,
@@ -114,10 +115,10 @@ def _curve(curve: TrainingCurve, at: dict[tuple[int, str], int]) -> dict[str, An
         "unit": spec.unit,
         "better": spec.better,
         "best": None if best is None else curve.points.index(best),
-        "at": [at[each.checkpoint.step, each.model] for each in curve.points],
-        **{name: [_number(each, name) for each in curve.points] for name in ("value", "low", "high")},
-        "n": [each.n for each in curve.points],
-        "evaluations": [each.evaluation for each in curve.points],
+        "at": [at[point.checkpoint.step, point.model] for point in curve.points],
+        **{name: [_number(point, name) for point in curve.points] for name in ("value", "low", "high")},
+        "n": [point.n for point in curve.points],
+        "evaluations": [point.evaluation for point in curve.points],
     }
 
 

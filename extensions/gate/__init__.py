@@ -1,1 +1,1 @@
-"""A gate: whether a new model may replace another one."""
+"""A gate that decides whether a new model may replace another one."""

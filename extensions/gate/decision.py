@@ -1,9 +1,10 @@
-"""A gate: whether a candidate loses more than a policy accepts, against a baseline on the same samples.
+"""A gate: decides whether a candidate loses more than a policy accepts, relative to a baseline on the same samples.
 
-Three answers for each setting: the candidate **holds** the margin (shown), **loses** more (shown), or neither is shown
-and it stays **open**. The gate passes if all that must hold does: each of these claims is wrong with the chance α, and
-so is all of them together (an intersection-union test: Berger 1982). It fails if one that must hold is shown to lose
-more, with p-values adjusted by Holm (1979) over the tier, so that a good candidate fails with the chance α at most.
+There are three verdicts for each setting: the candidate **holds** the margin (shown), **loses** more (shown),
+or neither is shown and it stays **open**. The gate passes if all required margins hold: each of these claims is
+wrong with probability α, and so is all of them together (an intersection-union test: Berger 1982). It fails if a larger
+loss is shown for one of them, with p-values adjusted by Holm (1979) over the tier, so that a\ngood candidate fails with
+probability at most α.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ PASSES, FAILS = "passes", "fails"
 
 
 @dataclass(frozen=True)
-class Judged:
+class RuleVerdict:
     """A rule on a setting, or on a group of its samples.
 
     Attributes:
-        group: Of the samples; None for all.
-        points: Whether the margin is in points, of scores in percent.
+        group: Group of samples; None for all.
+        points: Whether the margin is in points, for scores in percent.
         change: None if something is missing.
-        p_loses: That of ``change``, adjusted.
-        why: What is missing.
+        p_loses: The adjusted p-value of ``change``.
+        why: Reason if something is missing.
     """
 
     rule: Rule
@@ -60,30 +61,30 @@ class Judged:
 
     @property
     def cannot_fail(self) -> bool:
-        """Whether not even the loss of all would be shown."""
+        """True if even the largest possible loss would not be shown."""
         return self.change is not None and self.change.detectable is None
 
 
 _OPTION = re.compile(r"--(score|by|better)\b( higher| lower)?")  # a rule has keys of the same names
-_Case = tuple[Judged, Callable[..., Change] | None]  # a row without its verdict, and what compares the models
+_Case = tuple[RuleVerdict, Callable[..., Change] | None]  # a row without its verdict, and the comparison of the models
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a gate says.
+    """The decision of a gate.
 
     Attributes:
         verdict: `PASSES`, `FAILS` or `OPEN`.
         rows: Each rule on each setting and group.
-        parameters: Those of the candidate and of the baseline, None where they are not known.
-        cost: Whether they are too many: a verdict; None if the policy does not ask.
+        parameters: Numbers of parameters of the candidate and of the baseline, None if unknown.
+        cost: Verdict on the number of parameters; None if the policy has no limit.
     """
 
     candidate: str
     baseline: str
     policy: Policy
     verdict: str
-    rows: tuple[Judged, ...]
+    rows: tuple[RuleVerdict, ...]
     parameters: tuple[int | None, int | None]
     cost: str | None
 
@@ -93,14 +94,14 @@ def decide(store: Store, policy: Policy, candidate: str, baseline: str, tell: Te
 
     Args:
         store: The results store.
-        policy: What may be lost.
-        candidate: A model.
-        baseline: Another one.
+        policy: The policy.
+        candidate: The new model.
+        baseline: The current model.
         tell: Called with notes on what was left out.
 
     Raises:
         DataError: If both are the same model.
-        StoreError: If the store does not know one of them.
+        StoreError: If one of them is not in the store.
     """
     if candidate == baseline:
         raise DataError(f"the candidate and the baseline are the same model, {candidate}")
@@ -126,7 +127,7 @@ def decide(store: Store, policy: Policy, candidate: str, baseline: str, tell: Te
 def _cases(
     store: Store, samples: SampleTable, rule: Rule, setting: str, candidate: str, baseline: str, tell: Tell
 ) -> Iterator[_Case]:
-    """What a rule judges on a setting, one case for each group of samples."""
+    """The cases of a rule on a setting, one for each group of samples."""
 
     def told(note: str) -> None:
         tell(in_policy(note))
@@ -139,30 +140,30 @@ def _cases(
         table = side_by_side(store, samples, setting, cells, score, told)
         by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
-        yield Judged(rule, setting, MISSING, why=in_policy(str(error))), None
+        yield RuleVerdict(rule, setting, MISSING, why=in_policy(str(error))), None
         return
     points = table.binary or spec.unit == FRACTION
     margin = rule.margin / 100 if points else rule.margin
     one, other = (table.scores[:, table.models.index(name)] for name in (candidate, baseline))
-    clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
+    clusters = None if by == GROUP else clusters_in(samples, table)  # each group is one cluster
     for group in [None] if labels is None else sorted({label for label in labels if label is not None}):
         rows = np.arange(len(one)) if labels is None else np.flatnonzero([label == group for label in labels])
         together = None if clusters is None else clusters[rows]
         compared = partial(change, one[rows], other[rows], margin, larger_is_better=larger, clusters=together)
-        yield Judged(rule, setting, OPEN, group, score, points), compared
+        yield RuleVerdict(rule, setting, OPEN, group, score, points), compared
 
 
 def in_policy(text: str) -> str:
-    """A message that advises options which other commands have, with the keys of a rule in their place."""
+    """Rewrites a message that refers to options of other commands in terms of the keys of a rule."""
     found, number = _OPTION.subn(r"\1:\2", text)
     return f"{found} (in the rule of the policy)" if number else text
 
 
-def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[Judged]:
-    """The rows of a tier with their verdicts."""
+def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[RuleVerdict]:
+    """Adds the verdicts to the rows of a tier."""
     family = sum(compared is not None for _, compared in cases)
     changes = [None if compared is None else compared(alpha=alpha, family=family) for _, compared in cases]
-    adjusted = iter(holm([each.p_loses for each in changes if each is not None]))
+    adjusted = iter(holm([entry.p_loses for entry in changes if entry is not None]))
     for (row, _), found in zip(cases, changes, strict=True):
         if found is None:
             yield row

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def gate(results: Results, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:
-    """Whether a model may replace another one, as ``testbed gate`` has it: a row for each rule and setting.
+    """Decides whether a model may replace another one, like ``testbed gate``; returns a row for each rule and setting.
 
     Columns: ``tier``, ``eval_setting``, ``group``, ``score``, ``verdict`` (holds, loses, open or missing), ``n``,
     the paired ``gain`` with its interval ``low`` to ``high``, ``detectable`` (the loss that these samples would
     show with a power of 80 %), ``margin`` in the same unit, ``p_loses`` (Holm's correction over the tier) and
-    ``missing`` (what and why). ``frame.attrs["verdict"]`` is the verdict of all: passes, fails or open.
+    ``missing`` (with the reason). ``frame.attrs["verdict"]`` is the verdict of all: passes, fails or open.
 
     Args:
         policy: A YAML file.
@@ -26,8 +26,8 @@ def gate(results: Results, policy: str | Path, candidate: str, baseline: str) ->
         baseline: The model before.
 
     Raises:
-        DataError: If the policy has something that no policy has, or the models are the same.
-        StoreError: If the store does not know one of them.
+        DataError: If the policy is invalid, or the models are the same.
+        StoreError: If one of them is not in the store.
     """
     with Store.open(results.db) as store:
         return _verdicts(store, policy, candidate, baseline)

@@ -1,4 +1,4 @@
-"""The policy of a gate: a YAML file that says what a new model may lose."""
+"""The policy of a gate: a YAML file with the accepted losses of a new model."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _EXAMPLE = "for example:\nmargin: 0.5\nrules:\n  - setting: digits"
 
 @dataclass(frozen=True)
 class Rule:
-    """What may be lost on some settings.
+    """The accepted loss on some settings.
 
     Attributes:
         setting: Its name, or a pattern.
-        margin: The loss that is accepted: in points for scores in percent, else in the unit of the score.
-        tier: ``must``: the gate depends on it; ``should``: it is only said.
+        margin: The accepted loss: in points for scores in percent, else in the unit of the score.
+        tier: ``must``: the gate depends on it; ``should``: it is only reported.
         score: The score of each sample; None: the main one of the setting.
-        by: Groups of samples of which each is judged, as ``testbed groups --by`` names them; None: all together.
-        better: Whether ``higher`` or ``lower`` scores are better; None: what the score declares.
+        by: Groups of samples to judge separately, as for ``testbed groups --by``; None: all together.
+        better: Whether ``higher`` or ``lower`` scores are better; None: the score's declaration.
     """
 
     setting: str
@@ -42,12 +42,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a gate asks.
+    """The requirements of a gate.
 
     Attributes:
         rules: At least one.
-        alpha: How often a claim may be wrong.
-        parameters: The most parameters, as a multiple of the baseline's; None for any number.
+        alpha: The probability that a claim is wrong.
+        parameters: Maximum number of parameters, as a multiple of the baseline's; None for any number.
     """
 
     rules: tuple[Rule, ...]
@@ -59,7 +59,7 @@ def read_policy(path: Path) -> Policy:
     """Reads a policy.
 
     Raises:
-        DataError: If it cannot be read, or has anything that no policy has; says what and what is expected.
+        DataError: If it cannot be read, or has unknown contents; the message says what is expected.
     """
     try:
         given = from_yaml(path.read_text(encoding="utf-8-sig"))
@@ -71,7 +71,7 @@ def read_policy(path: Path) -> Policy:
         raise DataError(f"{path}: expected rules, a list of settings with margins; {_EXAMPLE}")
     usual = file.get("margin")
     return Policy(
-        rules=tuple(_rule(each, usual, f"{path}, rule {number}") for number, each in enumerate(rules, start=1)),
+        rules=tuple(_rule(rule, usual, f"{path}, rule {number}") for number, rule in enumerate(rules, start=1)),
         alpha=_number(file.get("alpha", ALPHA), f"{path}: alpha", above=0, below=0.5),
         parameters=None if file.get("parameters") is None else _number(file["parameters"], f"{path}: parameters", 0),
     )
@@ -101,7 +101,7 @@ def _mapping(given: Any, where: str, known: Collection[str]) -> Mapping[str, Any
         raise DataError(f"{where}: expected {', '.join(known)}, got {given!r:.80}; {_EXAMPLE}")
     for key in given:
         if key not in known:
-            raise DataError(f"{where}: there is no {key!r}; expected: {', '.join(known)}")
+            raise DataError(f"{where}: unknown key {key!r}; expected: {', '.join(known)}")
     return given
 
 

@@ -1,1 +1,1 @@
-"""Names and files of ImageNet-testbed: its table of results, written and read."""
+"""Names and files of ImageNet-testbed: reading and writing of its table of results."""

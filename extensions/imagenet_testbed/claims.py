@@ -1,4 +1,4 @@
-"""ImageNet-testbed's table: a row for each model, a column for each setting, top-1 in percent."""
+"""Reads ImageNet-testbed's table: a row for each model, a column for each setting, top-1 in percent."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ LARGEST = 0.01  # value of a table that seems to be in fractions
 
 
 def matches(document: Document) -> bool:
-    """By its first column."""
+    """Recognizes the file by its first column."""
     return len(document.header) > 1 and document.header[0] == "model"
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The columns as settings."""
-    places = {each: split_column(each) for each in document.header[1:]}
+    """Yields the columns as settings."""
+    places = {text: split_column(text) for text in document.header[1:]}
     unknown = [each for each, (name, _) in places.items() if not eval_setting(name)[1] and not reading.takes(name)]
     if unknown:
         more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
         raise StoreError(
             f"{document.path}: each column after 'model' is an eval setting with top-1 in percent; neither the registry"
-            f" nor the store has {', '.join(map(repr, unknown[:NAMED]))}{more}; remove what is no setting (testbed list"
-            " settings lists them), say with --map which columns to take, or take all as new settings with testbed"
-            " import --override"
+            f" nor the store has {', '.join(map(repr, unknown[:NAMED]))}{more}; remove other columns (testbed"
+            " list"
+            " settings lists the settings), select columns with --map, or accept all as new settings with"
+            " testbed import --override"
         )
     for row, fields in document.lines():
         for column, (setting, metric) in places.items():

@@ -1,1 +1,1 @@
-"""Published values: where they are, how their files are read, and how they compare with each other."""
+"""Published values: their sources, reading of their files, and comparisons."""

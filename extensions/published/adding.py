@@ -1,4 +1,4 @@
-"""Files of published values become claims in the store."""
+"""Adds files of published values to the store as claims."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from testbed.extensions.published.forms import forms, robustbench_corruptions
 from testbed.extensions.published.mapped import Map
 from testbed.extensions.published.sources import SourceFile, usual_place
 
-OTHERS = "files of another form"
+OTHERS = "files of another format"
 
 
 @dataclass(frozen=True)
-class Added:
-    """What was read of a file.
+class FileClaims:
+    """The contents of a file.
 
     Attributes:
         source: The file.
-        claims: The values that are claims.
-        new: How many of them were stored now.
+        claims: Its claims.
+        new: Number of newly stored ones.
     """
 
     source: ClaimSource
@@ -42,15 +42,15 @@ class Added:
 
     @property
     def unmapped(self) -> Counter[str]:
-        """Why → how many claims name no model or setting of testbed."""
-        return Counter(each.why for each in self.claims if each.why is not None)
+        """Reason → number of claims without a model or setting of testbed."""
+        return Counter(claim.why for claim in self.claims if claim.why is not None)
 
 
-def add_known(store: Store, file: SourceFile, path: Path) -> Added:
+def add_known(store: Store, file: SourceFile, path: Path) -> FileClaims:
     """Adds a file of the manifest.
 
     Raises:
-        StoreError: If it cannot be read, or is of another form than the manifest says.
+        StoreError: If it cannot be read, or has another format than in the manifest.
     """
     about = {"repository": file.repository, "revision": file.commit, "licence": file.licence, "date": file.date}
     return add(store, [read_document(path, file.path)], file.source, about=about)
@@ -64,21 +64,20 @@ def add(
     about: Mapping[str, str] | None = None,
     own_names: bool = False,
     settings: Collection[str] | None = (),
-) -> Added:
-    """Adds the claims of a file, or of the files of a folder, which are of one form.
+) -> FileClaims:
+    """Adds the claims of a file, or of the files of a folder, which have the same format.
 
     Args:
-        store: Open to write.
+        store: Store open for writing.
         documents: The files.
         name: The source's name.
-        columns: Which columns to take; None recognises files by their columns.
+        columns: The columns to use; None recognises files by their columns.
         about: Further fields of `ClaimSource`.
-        own_names: Whether models may have any names.
+        own_names: Whether to accept any names of models.
         settings: As for `Reading`.
 
     Raises:
-        StoreError: If a file is of no form that is known, has a column that is not, or a value out of range; nothing
-            is stored then.
+        StoreError: If a file has an unknown format or column, or a value out of range; nothing is stored then.
     """
     left_out: Counter[str] = Counter()
     read: list[tuple[_File, list[Claim]]] = []
@@ -94,7 +93,9 @@ def add(
         rows += reading.rows
         read.append((_File(document.path, document.name, document.sha256, form.NAME), reading.claims))
     first, several = read[0][0], len(read) > 1
-    claims = [replace(each, row=f"{file.name}, {each.row}") if several else each for file, of in read for each in of]
+    claims = [
+        replace(claim, row=f"{file.name}, {claim.row}") if several else claim for file, of in read for claim in of
+    ]
     source = ClaimSource(
         name,
         first.path if about else name if several else first.name,
@@ -105,11 +106,11 @@ def add(
         place=usual_place(name),
         **(about or {}),
     )
-    return Added(source, claims, store.claims.add(source, claims))
+    return FileClaims(source, claims, store.claims.add(source, claims))
 
 
 class _File(NamedTuple):
-    """What is kept of a file that was read; a folder may have thousands of large ones."""
+    """The data kept of a file; a folder may have thousands of large ones."""
 
     path: str
     name: str
@@ -118,35 +119,35 @@ class _File(NamedTuple):
 
 
 def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator[tuple[Document, Form | Map | None]]:
-    """Each file with its form; None for those of no form beside others.
+    """Each file with its format; None for unknown formats among known ones.
 
     Raises:
-        StoreError: If none is of a form that is known, or they are of several.
+        StoreError: If none has a known format, or they have several.
     """
     known: tuple[str, Form | Map] | None = None
     unknown: Document | None = None
-    for each in documents:
-        form = columns or _form(each)
+    for document in documents:
+        form = columns or _form(document)
         if form is None:
-            unknown = unknown or each
+            unknown = unknown or document
         elif known is None:
-            known = each.path, columns or form_of(each)
+            known = document.path, columns or form_of(document)
         elif form is not known[1]:
-            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them apart")
-        yield each, form
+            raise StoreError(f"{known[0]} is {known[1].NAME}, and {document.path} {form.NAME}; add them separately")
+        yield document, form
     if known is None and unknown is not None:
         form_of(unknown)
 
 
 def read_folder(folder: Path) -> Iterator[Document]:
-    """The JSON files of a folder, one after the other.
+    """Yields the JSON files of a folder.
 
     They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, MTEB's in folders of models and revisions, or
-    Every Eval Ever's in folders of collections, developers and models. Of what testbed publish wrote, it is the
-    manifest.
+    Every Eval Ever's in folders of collections, developers and models. For the output of testbed publish, only the
+    manifest is read.
 
     Raises:
-        StoreError: If there is none.
+        StoreError: If there are none.
     """
     published = folder / own_results.MANIFEST
     if published.is_file() and own_results.matches(manifest := read_document(published)):
@@ -154,24 +155,25 @@ def read_folder(folder: Path) -> Iterator[Document]:
     patterns = ["*.json", "*/*.json", "*/per_model/*.json", "results/*/*/*.json"]
     patterns += [f"*/*/*/{RECORD}", f"data/*/*/*/{RECORD}"]
     patterns += ["*/*/*.json"] if folder.absolute().name == "results" else []
-    paths = sorted({each for one in patterns for each in folder.glob(one)})
+    paths = sorted({path for one in patterns for path in folder.glob(one)})
     if not paths:
         raise StoreError(f"the folder {folder} has no JSON files; CLIP benchmark writes one for each result")
     return map(read_document, paths)
 
 
 def form_of(document: Document) -> Form:
-    """The form that a file is of.
+    """Determines the format of a file.
 
     Raises:
-        StoreError: If none is.
+        StoreError: If it is unknown.
     """
     found = _form(document)
     if found is None:
         given = document.header or list(document.records[0] if document.records else ())
         raise StoreError(
-            f"{document.path} is of no form that is known: it begins with {', '.join(given[:6]) or 'nothing'};"
-            f" the forms are {', '.join(each.NAME for each in forms())};"
+            f"{document.path} has an unknown format: it begins with"
+            f" {', '.join(given[:6]) or 'nothing'};"
+            f" the formats are {', '.join(form.NAME for form in forms())};"
             " --map model=COLUMN setting=COLUMN|NAME value=COLUMN reads any other table"
         )
     twice = repeated(document.header)
@@ -181,4 +183,4 @@ def form_of(document: Document) -> Form:
 
 
 def _form(document: Document) -> Form | None:
-    return next((each for each in forms() if each.matches(document)), None)
+    return next((form for form in forms() if form.matches(document)), None)

@@ -1,4 +1,4 @@
-"""Tables of any form: the user says which columns hold the model, the setting, the metric and the value."""
+"""Tables in any format, with user-defined columns for the model, the setting, the metric and the value."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ IN_PERCENT, IN_FRACTIONS = "percent", "fraction"
 
 @dataclass(frozen=True)
 class Map:
-    """Which columns to take.
+    """A mapping of columns.
 
     Attributes:
-        words: Of ``model``, ``setting``, ``metric``, ``value``, ``unit`` and ``n`` each: a column, or what all rows
-            have in common.
+        words: Of ``model``, ``setting``, ``metric``, ``value``, ``unit`` and ``n`` each: a column, or a value common to
+            all rows.
     """
 
     words: Mapping[str, str]
@@ -34,11 +34,11 @@ class Map:
 
     @property
     def NAME(self) -> str:
-        """For people, and to tell files read one way from those read another."""
+        """The display name, which also distinguishes files read with different mappings."""
         return f"a table with {' '.join(f'{key}={word}' for key, word in sorted(self.words.items()))}"
 
     def read(self, document: Document, reading: Reading) -> None:
-        """Reads the table; columns that are not named are what is known of how a value was measured.
+        """Reads the table; other columns become the protocol of the values.
 
         Raises:
             StoreError: If a column is missing or a value is out of range.
@@ -51,7 +51,7 @@ class Map:
             if self.words[key] not in document.header:
                 columns = ", ".join(document.header[:10])
                 raise StoreError(f"{document.path} has no column {self.words[key]!r}; its columns are {columns}")
-        others = [each for each in document.header if each not in self.words.values()]
+        others = [text for text in document.header if text not in self.words.values()]
         for row, fields in document.lines():
             told = {key: fields.get(word, word) for key, word in self.words.items()}
             spec, whole = _spec(told.get("metric", "top1"), told.get("unit", IN_FRACTIONS))
@@ -66,10 +66,10 @@ class Map:
 
 
 def read_map(words: Sequence[str]) -> Map | None:
-    """The words after ``--map``; None if there are none.
+    """Parses the words after ``--map``; None without words.
 
     Raises:
-        StoreError: If one is none of ``model=…``, ``setting=…`` and so on, or one that is needed is missing.
+        StoreError: If a word is not ``model=…``, ``setting=…`` and so on, or a required one is missing.
     """
     if not words:
         return None
@@ -78,12 +78,12 @@ def read_map(words: Sequence[str]) -> Map | None:
         key, equals, value = word.partition("=")
         if not equals or not value or key not in (*NEEDED, *FURTHER) or key in found:
             raise StoreError(
-                f"--map {word} is not understood; it takes model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
+                f"--map {word} is invalid; expected model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
                 " metric=COLUMN|NAME unit=percent|fraction|NAME n=COLUMN|NUMBER, each once"
             )
         found[key] = value
-    if missing := [each for each in NEEDED if each not in found]:
-        raise StoreError(f"--map needs {', '.join(f'{each}=…' for each in missing)}, too")
+    if missing := [name for name in NEEDED if name not in found]:
+        raise StoreError(f"--map also requires {', '.join(f'{name}=…' for name in missing)}")
     return Map(found)
 
 

@@ -1,4 +1,4 @@
-"""What ``testbed publish`` has written: a manifest, and beside it the table of results with its digest."""
+"""Reads the output of ``testbed publish``: a manifest, and the table of results with its digest."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _TRUTH = {"true": True, "false": False}
 
 
 def matches(document: Document) -> bool:
-    """By the manifest's first key."""
+    """Recognizes the file by the manifest's first key."""
     return bool(document.records) and document.records[0].get("form") == FORM
 
 
 def read(document: Document, reading: Reading) -> None:
-    """All rows of the table, each with the protocol of its cell.
+    """Yields all rows of the table with the protocols of their cells.
 
     Raises:
-        StoreError: If the table is missing, or is not the one that the manifest is of.
+        StoreError: If the table is missing, or does not match the manifest.
     """
     manifest = document.records[0]
     if manifest.get("version") != str(VERSION):
@@ -56,7 +56,7 @@ def read(document: Document, reading: Reading) -> None:
         key = fields["model"], fields["eval_setting"], fields["cell"]
         where = f"{path}, row {number}"
         if key not in protocols:
-            raise StoreError(f"{where}: {MANIFEST} does not say how {key[0]} on {key[1]} was measured")
+            raise StoreError(f"{where}: {MANIFEST} has no protocol for {key[0]} on {key[1]}")
         told = {**protocols[key], "cell": fields["cell"], "scorer": fields["scorer"]}
         reading.claim(
             *(key[0], key[1], _spec(fields, where), fields["value"], f"row {number}", "value", FRACTION, told),
@@ -74,13 +74,13 @@ def _require_digest(path: Path, about: Mapping[str, Any]) -> None:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
     if found != about.get("sha256"):
         raise StoreError(
-            f"{path} is not the table that its {MANIFEST} is of: its SHA-256 is {found[:12]}…; take both from the same"
+            f"{path} does not match its {MANIFEST}: its SHA-256 is {found[:12]}…; take both from the same"
             " version, or read another table with --map"
         )
 
 
 def _protocols(manifest: Mapping[str, Any], path: str) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Model, setting and fingerprint of each cell → how it was measured."""
+    """Model, setting and fingerprint of each cell → its protocol."""
     cells = manifest.get("cells")
     found: dict[tuple[str, str, str], dict[str, str]] = {}
     for number, each in enumerate(cells if isinstance(cells, list) else [], start=1):
@@ -100,10 +100,10 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _spec(fields: Mapping[str, str], where: str) -> MetricSpec:
-    """What the metric declares.
+    """Parses the declaration of the metric.
 
     Raises:
-        StoreError: If a field has no possible value.
+        StoreError: If a field has an invalid value.
     """
     better, headline, zero_one = fields["better"], fields["headline"], fields["zero_one"]
     if better not in ("", *DIRECTIONS) or not re.fullmatch(r"-?[0-9]{1,3}", headline) or zero_one not in _TRUTH:
@@ -113,7 +113,10 @@ def _spec(fields: Mapping[str, str], where: str) -> MetricSpec:
     if len(unit) > 32:
         raise StoreError(f"{where}: the unit {unit!r:.40} has more than 32 characters")
     try:
-        name, direction = _name(fields, "metric", where), next((each for each in DIRECTIONS if each == better), None)
+        name, direction = (
+            _name(fields, "metric", where),
+            next((literal for literal in DIRECTIONS if literal == better), None),
+        )
         return MetricSpec(name, unit, direction, *bounds, int(headline), _TRUTH[zero_one])
     except DefinitionError as error:
         raise StoreError(f"{where}: {error}") from None

@@ -1,8 +1,7 @@
 """Publishes measured results: a table, a manifest and a README, for a git repository or a data set on the hub.
 
-``results.csv`` has a row for each metric, sorted, with as many digits as it takes to read the same numbers back.
-``manifest.json`` says how each cell was measured, and what digest the table has. `own_results`
-reads both. Equal stores give equal bytes.
+``results.csv`` has a row for each metric, sorted, with enough digits to restore the numbers exactly. ``manifest.json``
+has the protocol of each cell and the digest of the table. `own_results` reads both. Equal stores give equal bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from testbed.spreadsheet import as_csv
 from testbed.stored_results.measured_cells import MeasuredCell, measured_cells, public_name
 
 README, ATTRIBUTES = "README.md", ".gitattributes"
-LARGE = 10_000_000  # bytes from which git should keep a file apart; the hub wants it so, too
+LARGE = 10_000_000  # bytes above which git should use LFS, as the hub requires
 UNDEFINED = "metrics have no value"
 OUTSIDE = "values are outside of the range of a fraction"
 _MARK = "<!-- written by testbed publish -->"
@@ -37,13 +36,13 @@ _SHOWN = 500  # rows of the README's table
 
 
 @dataclass
-class Published:
-    """What was published.
+class Publication:
+    """The outcome of publishing.
 
     Attributes:
-        cells: How many cells.
-        values: How many values.
-        left_out: What was left out → how often.
+        cells: Number of cells.
+        values: Number of values.
+        left_out: What was left out → count.
     """
 
     cells: int = 0
@@ -51,23 +50,24 @@ class Published:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Sequence[str] = ()) -> Published:
+def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Sequence[str] = ()) -> Publication:
     """Writes the measured results of models on settings.
 
     Args:
         store: The results store.
         folder: The output folder; created if missing.
-        models: Names or patterns; none means all.
-        settings: Names or patterns; none means all but parts of others.
+        models: Names or patterns; empty means all.
+        settings: Names or patterns; empty means all except parts of others.
 
     Raises:
-        StoreError: If nothing of these was measured here, or the folder has a README or a manifest of another kind.
+        StoreError: If none of these were measured here, or the folder has a README or a manifest of another
+            kind.
         UnknownNameError: If a word matches nothing.
     """
     _require_own(folder)
     cells, left_out = measured_cells(store, models, settings)
     cells.sort(key=lambda each: (each.model, each.eval_setting, each.evaluation.fingerprint))
-    done = Published(len(cells), left_out=left_out)
+    done = Publication(len(cells), left_out=left_out)
     rows = [_row(cell, metric) for cell in cells for metric in _metrics(cell, done)]
     done.values = len(rows)
     done.left_out = +done.left_out
@@ -81,7 +81,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
         "cells": [_about(cell, sides.get(cell.evaluation.id)) for cell in cells],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    # The manifest last: until it is there, the table's digest is that of an earlier one.
+    # Written last: until then, the manifest's digest belongs to an earlier table.
     write_atomically(folder / TABLE, table)
     write_atomically(folder / ATTRIBUTES, _attributes(len(table)).encode())
     write_atomically(folder / README, _readme(cells, done).encode())
@@ -90,30 +90,30 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     return done
 
 
-def _metrics(cell: MeasuredCell, done: Published) -> list[Metric]:
+def _metrics(cell: MeasuredCell, done: Publication) -> list[Metric]:
     """The metrics that can be published, in the order of their names, those of all samples first."""
     found = []
-    for each in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
-        if each.value is None or not math.isfinite(each.value):
+    for metric in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
+        if metric.value is None or not math.isfinite(metric.value):
             done.left_out[UNDEFINED] += 1
-        elif each.unit == FRACTION and not 0 <= each.value <= 1:
+        elif metric.unit == FRACTION and not 0 <= metric.value <= 1:
             done.left_out[OUTSIDE] += 1
         else:
-            found.append(each)
+            found.append(metric)
     return found
 
 
 def _row(cell: MeasuredCell, metric: Metric) -> list[Any]:
     error = metric.stderr if metric.stderr is not None and math.isfinite(metric.stderr) else None
     numbers = (metric.value, error, metric.lowest, metric.highest)
-    value, stderr, lowest, highest = (None if each is None else repr(float(each)) for each in numbers)
+    value, stderr, lowest, highest = (None if number is None else repr(float(number)) for number in numbers)
     named = [cell.model, cell.eval_setting, cell.evaluation.fingerprint, metric.name, metric.slice]
     declared = [metric.better, lowest, highest, metric.headline, str(metric.zero_one).lower()]
     return [*named, value, stderr, metric.n, metric.unit, *declared, metric.scorer]
 
 
 def _about(cell: MeasuredCell, side: int | None) -> dict[str, Any]:
-    """How a cell was measured, as texts: the protocol of its claims."""
+    """The protocol of a cell's claims, as texts."""
     evaluation, dataset = cell.evaluation, cell.dataset
     done = evaluation.completed_at
     view = {name: value for name, value in cell.part("view").items() if value is not None}
@@ -132,7 +132,7 @@ def _about(cell: MeasuredCell, side: int | None) -> dict[str, Any]:
         "scoring": json.dumps(view, sort_keys=True) if view and set(view) != {"scorer"} else None,
         "measured at": done.astimezone(UTC).isoformat() if done else None,
         "testbed": cell.environment.get("testbed"),
-        "libraries": ", ".join(" ".join(each) for each in (cell.environment.get("libraries") or {}).items()),
+        "libraries": ", ".join(" ".join(library) for library in (cell.environment.get("libraries") or {}).items()),
     }
     protocol = {name: redacted(str(value)) for name, value in told.items() if value not in (None, "")}
     names = {"model": cell.model, "eval_setting": cell.eval_setting, "cell": evaluation.fingerprint}
@@ -140,19 +140,19 @@ def _about(cell: MeasuredCell, side: int | None) -> dict[str, Any]:
 
 
 def _require_own(folder: Path) -> None:
-    """Checks that files which would be replaced are of an earlier publication."""
+    """Checks that files to be replaced come from an earlier publication."""
     for name, mark in ((README, _MARK), (MANIFEST, FORM)):
         path = folder / name
         if path.exists() and mark not in read_regular(path).decode("utf-8", "replace"):
-            raise StoreError(f"{path} is not written by testbed publish; give another folder, or remove it")
+            raise StoreError(f"{path} was not written by testbed publish; give another folder, or remove it")
 
 
 def _attributes(size: int) -> str:
-    """Git may not change the ends of lines, which the digest covers."""
+    """Git attributes that preserve line ends, which the digest covers."""
     return f"{TABLE} filter=lfs diff=lfs merge=lfs -text\n" if size >= LARGE else f"{TABLE} -text\n"
 
 
-def _readme(cells: Sequence[MeasuredCell], done: Published) -> str:
+def _readme(cells: Sequence[MeasuredCell], done: Publication) -> str:
     rows = [line for cell in cells if (line := _line(cell)) is not None]
     more = f"\n… and {len(rows) - _SHOWN:,} more in {TABLE}.\n" if len(rows) > _SHOWN else ""
     left = "".join(f"- {number:,} {what}\n" for what, number in sorted(done.left_out.items()))
@@ -187,12 +187,12 @@ def _line(cell: MeasuredCell) -> str | None:
     assert metric.value is not None
     error = "" if metric.stderr is None else f" ± {metric.stderr * scale:.{digits}f}"
     value = f"{metric.value * scale:.{digits}f}{error}{' %' if scale == 100 else ''}"
-    names = [_escaped(each) for each in (cell.model, cell.eval_setting, metric.name)]
+    names = [_escaped(text) for text in (cell.model, cell.eval_setting, metric.name)]
     n = "" if metric.n is None else f"{metric.n:,}"
     return f"| {' | '.join(names)} | {value} | {n} |\n"
 
 
 def _escaped(text: str) -> str:
-    """A text in a cell of a Markdown table, in which nothing is markup."""
-    safe = "".join(f"\\{each}" if each in r"\`*_{}[]<>|#!~" else each for each in text)
+    """Escapes markup in a cell of a Markdown table."""
+    safe = "".join(f"\\{entry}" if entry in r"\`*_{}[]<>|#!~" else entry for entry in text)
     return " ".join(safe.split())

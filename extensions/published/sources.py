@@ -1,4 +1,4 @@
-"""The sources that testbed knows: which files of which commits, with their digests; ``sources.tsv`` lists them."""
+"""The known sources: files at fixed commits, with digests; ``sources.tsv`` lists them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ class SourceFile:
     Attributes:
         source: The source's name, such as ``timm``.
         repository: ``owner/name`` on GitHub.
-        commit: Whose version of the file it is.
-        path: In the repository. With a ``*`` it was collected from several files, and cannot be downloaded as it is.
-        file: In a folder that holds files of all sources.
+        commit: Commit of the file's version.
+        path: Path in the repository. With a ``*``, it was collected from several files and cannot be downloaded\n
+                 directly.
+        file: Path in a folder with the files of all sources.
         bytes: Its size.
         sha256: Its digest.
-        licence: As SPDX names it.
-        date: Of the commit, as ``2026-06-27``; empty if it is not known.
-        form: What it is read as.
-        what: What is in it.
+        licence: SPDX identifier.
+        date: Date of the commit, such as ``2026-06-27``; empty if unknown.
+        form: Format of the file.
+        what: Description of its contents.
     """
 
     source: str
@@ -52,97 +53,97 @@ class SourceFile:
 
     @property
     def collected(self) -> bool:
-        """Whether no single file in the repository is this one."""
+        """True if it was collected from several files of the repository."""
         return "*" in self.path
 
     @property
     def url(self) -> str:
-        """Where it is downloaded from."""
+        """The URL for downloading it."""
         return f"{HOST}/{self.repository}/{self.commit}/{self.path}"
 
 
 @cache
 def known_files() -> tuple[SourceFile, ...]:
-    """All files of the manifest."""
+    """Returns all files of the manifest."""
     with MANIFEST.open(encoding="utf-8", newline="") as file:
         rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
     return tuple(SourceFile(**{**row, "bytes": int(row["bytes"])}) for row in rows)
 
 
 def usual_place(name: str) -> int:
-    """A source's place in the order in which claims are preferred: the manifest's, then all others."""
-    known = list(dict.fromkeys(each.source for each in known_files()))
+    """The sort key of a source by default preference: in the manifest's order, then all others."""
+    known = list(dict.fromkeys(file.source for file in known_files()))
     return known.index(name) if name in known else len(known)
 
 
 def files_of(names: Sequence[str]) -> list[SourceFile]:
-    """The files of sources; of all for no name.
+    """Returns the files of sources; without names, of all.
 
     Raises:
-        DataError: If a name is no source's.
+        DataError: If a source is unknown.
     """
-    known = list(dict.fromkeys(each.source for each in known_files()))
+    known = list(dict.fromkeys(file.source for file in known_files()))
     if unknown := [name for name in names if name not in known]:
-        raise DataError(f"{unknown[0]!r} is no source of published values; the sources are {', '.join(known)}")
-    return [each for each in known_files() if not names or each.source in names]
+        raise DataError(f"unknown source {unknown[0]!r}; the sources are {', '.join(known)}")
+    return [file for file in known_files() if not names or file.source in names]
 
 
 def in_folder(folder: Path, wanted: Sequence[SourceFile]) -> tuple[dict[SourceFile, Path], list[SourceFile]]:
-    """Where the files of sources are in a folder: by source (``timm/results-imagenet.csv``), or as in a clone.
+    """Finds the files of sources in a folder: by source (``timm/results-imagenet.csv``), or as in a clone.
 
     Returns:
-        The files that are there, and those that are not.
+        The files that were found, and those that are missing.
 
     Raises:
-        DataError: If one of them has another content, or none is there.
+        DataError: If a file has another content, or none are found.
     """
     found: dict[SourceFile, Path] = {}
-    for each in wanted:
-        places = [folder / each.file, *([] if each.collected else [folder / each.path])]
+    for wanted_item in wanted:
+        places = [folder / wanted_item.file, *([] if wanted_item.collected else [folder / wanted_item.path])]
         path = next((place for place in places if place.is_file()), None)
         if path is not None:
-            _check(path, each)
-        elif each.collected:
-            path = _collect(folder, each)
+            _check(path, wanted_item)
+        elif wanted_item.collected:
+            path = _collect(folder, wanted_item)
         if path is not None:
-            found[each] = path
+            found[wanted_item] = path
     if not found:
         raise DataError(
-            f"{folder} holds no file of {', '.join(dict.fromkeys(each.source for each in wanted))}: neither"
-            f" {wanted[0].file} nor {wanted[0].path}, as in a clone of {wanted[0].repository}, for example"
+            f"{folder} holds no file of {', '.join(dict.fromkeys(wanted_item.source for wanted_item in wanted))}:"
+            f" neither {wanted[0].file} nor {wanted[0].path}, as in a clone of {wanted[0].repository}, for example"
         )
-    return found, [each for each in wanted if each not in found]
+    return found, [wanted_item for wanted_item in wanted if wanted_item not in found]
 
 
 def downloaded(
     wanted: Sequence[SourceFile], say: Callable[[str], None]
 ) -> tuple[dict[SourceFile, Path], list[SourceFile]]:
-    """The files of sources in the cache folder; what is not there is downloaded first.
+    """Returns the files of sources in the cache folder, after downloading missing ones.
 
     Args:
         wanted: The files.
-        say: Told what is downloaded, and how large it is.
+        say: Called with messages about downloads and their sizes.
 
     Returns:
-        The files, and those that cannot be downloaded, since they were collected from several.
+        The files, and those that cannot be downloaded because they were collected from several files.
 
     Raises:
-        DataError: If one cannot be downloaded, or has another digest.
+        DataError: If a file cannot be downloaded, or has another digest.
     """
-    places = {each: _cached(each) for each in wanted}
+    places = {file: _cached(file) for file in wanted}
     lacking = [each for each, place in places.items() if not place.is_file() and not each.collected]
-    for source in dict.fromkeys(each.source for each in lacking):
-        files = [each for each in lacking if each.source == source]
-        size = sum(each.bytes for each in files) / 1e6
+    for source in dict.fromkeys(file.source for file in lacking):
+        files = [file for file in lacking if file.source == source]
+        size = sum(file.bytes for file in files) / 1e6
         number = "1 file" if len(files) == 1 else f"{len(files)} files"
         say(f"downloading {number} of {source} from {files[0].repository} ({size:,.1f} MB)")
-        for each in files:
-            places[each].parent.mkdir(parents=True, exist_ok=True)
-            remedy = f"run the same command again to go on, or take a clone of {each.repository} with --from"
-            if not download_file(each.url, places[each], remedy, each.sha256):
-                raise DataError(f"{each.url} does not exist (the server says 404)")
+        for file in files:
+            places[file].parent.mkdir(parents=True, exist_ok=True)
+            remedy = f"run the same command again to resume, or use a clone of {file.repository} with --from"
+            if not download_file(file.url, places[file], remedy, file.sha256):
+                raise DataError(f"{file.url} does not exist (404)")
     there = {each: place for each, place in places.items() if place.is_file()}
-    return there, [each for each in wanted if each not in there]
+    return there, [file for file in wanted if file not in there]
 
 
 def _cached(file: SourceFile) -> Path:
@@ -150,19 +151,20 @@ def _cached(file: SourceFile) -> Path:
 
 
 def _collect(folder: Path, wanted: SourceFile) -> Path | None:
-    """The table that was collected from several files, from these in a clone; None if it has none of them.
+    """Collects a table from several files of a clone; None if it has none of them.
 
     Raises:
-        DataError: If the clone is of another commit.
+        DataError: If the clone is at another commit.
     """
     if next(folder.glob(wanted.path), None) is None:
         return None
     content = as_table(folder, wanted.path).encode()
     if hashlib.sha256(content).hexdigest() != wanted.sha256:
         raise DataError(
-            f"what {wanted.path} is in {folder} is not what it is in {wanted.repository} at {wanted.commit[:7]}; check"
-            f" out that commit, or add the results of a model with testbed published add {folder}/results/MODEL"
-            f" --source {wanted.source}"
+            f"{wanted.path} in {folder} differs from {wanted.repository} at {wanted.commit[:7]};"
+            " check"
+            " out that commit, or add the results of a model with testbed published add"
+            f" {folder}/results/MODEL --source {wanted.source}"
         )
     place = _cached(wanted)
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The Ray cluster of a run: connecting to it, and what its nodes have."""
+"""The Ray cluster of a run: connection and nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("testbed")
 
 ENV_ADDRESS = "RAY_ADDRESS"
 KNOCK_SECONDS = 5.0
-# A worker has these variables of the one who started the run, besides those that its node was started with.
+# Workers get these variables from the process that started the run, in addition to those of their node.
 PREFIXES = ("TESTBED_", "HF_", "TRANSFORMERS_", "TORCH_HOME", "OMP_", "MKL_", "LMUData")
 SUFFIXES = ("_API_KEY", "_API_BASE", "_BASE_URL")
 
@@ -35,12 +35,12 @@ class Node:
     """A machine of a cluster that can take workers.
 
     Attributes:
-        id: Ray's id of it.
-        address: For people.
-        cpus: How many CPUs Ray may use there.
-        gpus: How many GPUs.
-        gpu_name: The kind of GPU, as Ray names it; empty where there is none.
-        processor: Its name.
+        id: Its id in Ray.
+        address: Its address, for display.
+        cpus: Number of CPUs that Ray may use there.
+        gpus: Number of GPUs.
+        gpu_name: The kind of GPU, by Ray's name; empty without a GPU.
+        processor: Name of its processor.
     """
 
     id: str
@@ -52,17 +52,18 @@ class Node:
 
 
 def connect(address: str | None, verbose: bool) -> Any:
-    """Connects to a cluster, or starts one on this machine where none runs; returns the package ``ray``.
+    """Connects to a cluster, or starts one on this machine if none is running; returns the package ``ray``.
 
     Args:
-        address: Such as ``"10.0.0.1:6379"``; None: that of ``$RAY_ADDRESS``, else of this machine, else a new one.
-        verbose: Whether Ray may say what it does.
+        address: Address such as ``"10.0.0.1:6379"``; None: that of ``$RAY_ADDRESS``, else of this machine, else a new
+            one.
+        verbose: Whether to show Ray's own messages.
 
     Raises:
         MissingExtraError: If Ray is not installed.
         RunError: If the cluster does not answer.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that we start reports to nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster started here sends no usage reports
     try:
         import ray
     except ImportError as error:
@@ -79,7 +80,7 @@ def connect(address: str | None, verbose: bool) -> Any:
             )
     except Exception as error:  # of many kinds, some of them not Ray's own
         raise RunError(
-            f"no Ray cluster answers{f' at {where}' if where else ''} ({reason_of(error)}). Start one by"
+            f"no Ray cluster answers{f' at {where}' if where else ''} ({reason_of(error)}). Start one with"
             " 'ray start --head' and give its address as --ray-address HOST:PORT; a cluster with tokens also needs the"
             " variables RAY_AUTH_MODE and RAY_AUTH_TOKEN"
         ) from error
@@ -89,36 +90,36 @@ def connect(address: str | None, verbose: bool) -> Any:
 def nodes(ray: Any) -> list[Node]:
     """The nodes that can take workers."""
     found = []
-    for each in ray.nodes():
-        resources = each["Resources"]
+    for node in ray.nodes():
+        resources = node["Resources"]
         cpus, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
-        if each["Alive"] and (cpus or gpus):
+        if node["Alive"] and (cpus or gpus):
             kinds = [name.partition(":")[2] for name in resources if name.startswith("accelerator_type:")]
-            found.append(Node(each["NodeID"], each["NodeManagerAddress"], cpus, gpus, kinds[0] if kinds else ""))
+            found.append(Node(node["NodeID"], node["NodeManagerAddress"], cpus, gpus, kinds[0] if kinds else ""))
     return found
 
 
 def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles: bool) -> list[Node]:
-    """Has each node compare its code and versions with this machine's: results must not depend on the node.
+    """Compares the code and versions of each node with this machine's: results must not depend on the node.
 
     Returns:
-        The nodes, with their processors, less those that are gone: Ray names these for some seconds more.
+        The nodes with their processors, without lost ones, which Ray still lists for some seconds.
 
     Raises:
-        RunError: If a node has other versions, another testbed or other plug-in files, or lacks a compiler.
+        RunError: If a node has other versions, another testbed or other plug-in files, or no compiler.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    record = Today([Path(each) for each in plugins]).record_of((LIBRARY, name) for name in NUMERIC)
+    record = Today([Path(plugin) for plugin in plugins]).record_of((LIBRARY, name) for name in NUMERIC)
     survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
-    on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
+    on_gpus = any(item.gpus for item in found)  # then the workers that compile are only there
 
     def asked_of(node: Node) -> Any:
         compiles_for = ("cuda" if on_gpus else "cpu") if compiles and bool(node.gpus) == on_gpus else None
         place = NodeAffinitySchedulingStrategy(node.id, soft=False)
         return survey.options(scheduling_strategy=place).remote(record, plugins, compiles_for)
 
-    asked = [asked_of(each) for each in found]
+    asked = [asked_of(item) for item in found]
     there = []
     for node, answer in zip(found, asked, strict=True):
         try:
@@ -140,19 +141,19 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles:
 def survey_node(
     record: Mapping[str, Any], plugins: Sequence[str], compiles_for: str | None = None
 ) -> tuple[list[str], str]:
-    """Runs on a node: what differs there from the machine that starts the run, and the name of its processor.
+    """Runs on a node: returns its differences from the machine that starts the run, and its processor's name.
 
     Raises:
-        RunError: If networks are to be compiled for a device, and there is no compiler.
+        RunError: If networks have to be compiled for a device without a compiler.
     """
     from testbed.execution.cell_record import device_names
 
-    absent = [each for each in plugins if not os.path.exists(each)]
+    absent = [plugin for plugin in plugins if not os.path.exists(plugin)]
     if absent:
-        return [f"there is no file {each}" for each in absent], ""
+        return [f"missing file {name}" for name in absent], ""
     if compiles_for is not None:
         require_compiler(compiles_for)
-    found = Today([Path(each) for each in plugins]).differences(record)
+    found = Today([Path(plugin) for plugin in plugins]).differences(record)
     return found, device_names(["cpu"])[0]
 
 
@@ -162,7 +163,7 @@ def environment() -> dict[str, str]:
 
 
 class Notices(io.TextIOBase):
-    """A stream for what Ray prints of itself, on the standard output: shown by -v."""
+    """A stream for Ray's own messages on standard output, shown by -v."""
 
     def write(self, text: str) -> int:
         """Logs a line."""
@@ -172,7 +173,7 @@ class Notices(io.TextIOBase):
 
 
 def _knock(address: str | None) -> None:
-    """Raises an OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    """Raises an OSError if nothing listens at HOST:PORT: Ray itself would retry for minutes."""
     host, _, port = (address or "").rpartition("//")[2].rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
@@ -180,7 +181,7 @@ def _knock(address: str | None) -> None:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray replaces the handler of SIGTERM; a run that is asked to end stores what it has."""
+    """Restores the handler of SIGTERM, which Ray replaces, so that a terminated run stores its results."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

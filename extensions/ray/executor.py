@@ -1,7 +1,7 @@
 """Workers as Ray actors: one for each GPU of a cluster, or on its CPUs.
 
-Ray finds room for the workers, and starts them again elsewhere when a machine is lost; which shard goes to whom is the
-pool's business, as it is for processes.
+Ray places the workers, and restarts them elsewhere when a machine is lost; the pool assigns shards to workers, as
+it does for processes.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class RayExecutor:
 
     @property
     def _use_gpus(self) -> bool:
-        return self._options.cpu_processes is None and any(each.gpus for each in self._nodes)
+        return self._options.cpu_processes is None and any(node.gpus for node in self._nodes)
 
     def _on_gpus(self) -> Resources:
         """One worker for each GPU, with an equal share of its node's CPUs."""
-        with_gpus = [each for each in self._nodes if each.gpus]
-        share = min(each.cpus // each.gpus for each in with_gpus)
+        with_gpus = [node for node in self._nodes if node.gpus]
+        share = min(node.cpus // node.gpus for node in with_gpus)
         workers = self._options.data_workers
-        names = tuple(each.gpu_name or "GPU" for each in with_gpus for _ in range(each.gpus))
+        names = tuple(node.gpu_name or "GPU" for node in with_gpus for _ in range(node.gpus))
         return Resources(
-            ["cuda:0"] * len(names),  # Ray shows each worker its own one
+            ["cuda:0"] * len(names),  # Ray shows each worker only its own
             min(MAX_DATA_WORKERS, share) if workers is None else workers,
             max(1, share),
             names,
@@ -63,23 +63,23 @@ class RayExecutor:
     def _on_cpus(self) -> Resources:
         """One worker for each node with all its CPUs, or as many as the options say, with an equal share."""
         number = self._options.cpu_processes or len(self._nodes)
-        rooms = sorted((each.cpus for each in self._nodes), reverse=True)
+        rooms = sorted((node.cpus for node in self._nodes), reverse=True)
         share = max(size for size in range(1, rooms[0] + 1) if _fits(rooms, size, number) or size == 1)
         if not _fits(rooms, share, number):
             raise RunError(f"--cpu-processes {number}: the Ray cluster has {sum(rooms)} CPUs for workers")
-        names = dict.fromkeys(each.processor for each in self._nodes)
+        names = dict.fromkeys(node.processor for node in self._nodes)
         return Resources(["cpu"] * number, self._options.data_workers or 0, share, tuple(names))
 
     @staticmethod
     def start_ahead() -> None:
-        """Nothing: the cluster runs already."""
+        """Does nothing: the cluster is already running."""
 
     def run(
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
         require_inputs(self._ray, self._nodes, job, catalog)
-        served = any(each.resource == NETWORK for each in job.passes)
+        served = any(one_pass.resource == NETWORK for one_pass in job.passes)
         devices = [*self.resources.devices, *([NETWORK] if served else [])]
         room = {"num_gpus": 1, "num_cpus": 0} if self._use_gpus else {"num_cpus": self.resources.threads}
         with (
@@ -90,5 +90,5 @@ class RayExecutor:
 
 
 def _fits(rooms: list[int], size: int, number: int) -> bool:
-    """Whether so many workers of so many CPUs have room."""
+    """Returns whether this many workers with this many CPUs fit."""
     return sum(room // size for room in rooms) >= number

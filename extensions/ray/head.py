@@ -1,4 +1,4 @@
-"""Whether the head of a Ray cluster is still there: without it, Ray kills the run's own process after a minute."""
+"""Monitors the head of a Ray cluster: without it, Ray kills the run's own process after a minute."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
-GIVE_UP_SECONDS = 40.0  # a head that is restarted comes back before that
+GIVE_UP_SECONDS = 40.0  # a restarted head is back by then
 LEAVE_SECONDS = 52.0  # Ray's own patience is 60
 
 
 class Head:
-    """Looks every few seconds, in a thread.
+    """Checks the head every few seconds, in a thread.
 
     Args:
         ray: The package, connected to a cluster.
-        note: Tells the user something; called by `look`.
+        note: Called by `look` with messages for the user.
     """
 
     def __init__(self, ray: Any, note: Callable[[str], None]) -> None:
@@ -33,11 +33,12 @@ class Head:
         threading.Thread(target=self._watch, name="head", daemon=True).start()
 
     def look(self) -> None:
-        """Tells the user once when the head is lost, and when it is back."""
+        """Notifies the user once when the head is lost, and when it is back."""
         lost = self._lost_at is not None
         if lost and not self._told:
             self._note(
-                f"the head of the Ray cluster, {self.address}, does not answer; the workers that are left go on, and if"
+                f"the head of the Ray cluster, {self.address}, does not answer; the remaining workers continue, and"
+                " if"
                 f" it is not back in {GIVE_UP_SECONDS:.0f} s, the run ends"
             )
         elif self._told and not lost:
@@ -46,15 +47,16 @@ class Head:
 
     @property
     def lost_for(self) -> float:
-        """For how many seconds it has not answered; 0 if it answers."""
+        """The number of seconds without an answer; 0 if it answers."""
         return 0.0 if (since := self._lost_at) is None else time.monotonic() - since
 
     @property
     def reason(self) -> str:
-        """Why the run ends."""
+        """The reason why the run ends."""
         return (
-            f"the head of the Ray cluster, {self.address}, does not answer any more. What is stored is kept: when there"
-            " is a cluster again, the same command goes on"
+            f"the head of the Ray cluster, {self.address}, no longer answers. Stored results are kept: when"
+            " the"
+            " cluster is back, run the same command again to resume"
         )
 
     def close(self) -> None:

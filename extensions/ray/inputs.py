@@ -1,4 +1,4 @@
-"""Whether the nodes of a Ray cluster have the weights and the data of a run: results must not depend on the node."""
+"""Checks that the nodes of a Ray cluster have the weights and data of a run: results must not depend on the node."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SHOWN = 3
 
 
 def require_inputs(ray: Any, nodes: Sequence[Node], job: Job, catalog: Catalog) -> None:
-    """Has each node compare the weights of the job's models, and its first and last samples, with this machine's.
+    """Compares the weights of the job's models, and its first and last samples, on each node with this machine's.
 
     Raises:
-        RunError: If a node lacks some, or has others. Names the node, and what it lacks.
+        RunError: If some are missing or different on a node; the message names the node and the files.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -52,7 +52,7 @@ def require_inputs(ray: Any, nodes: Sequence[Node], job: Job, catalog: Catalog) 
 
 
 def differing_inputs(packed: bytes, expected: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
-    """Runs on a node: what it has otherwise than was expected, for people."""
+    """Runs on a node: describes its differences from the expected inputs."""
     from testbed.registry import registry
 
     os.environ.update(variables)
@@ -66,20 +66,20 @@ def differing_inputs(packed: bytes, expected: Mapping[str, str], variables: Mapp
 
 
 def found_inputs(job: Job, catalog: Catalog) -> dict[str, str]:
-    """What the weights and some samples are here, by their names; or a line that begins with the name and says why not.
+    """Digests of the weights and of some samples, by name; or a line with the name and the problem.
 
-    Weights that are identified by a word, or made when they are asked for, are no files.
+    Weights that are identified by a word, or created on demand, are not files.
     """
     found = {}
     with using(job.inputs):
-        for name in dict.fromkeys(model for each in job.passes for model in each.models):
+        for name in dict.fromkeys(model for one_pass in job.passes for model in one_pass.models):
             if (content := _weights(name, job.options, catalog)) is not None:
                 found[f"the model {name}"] = content
-        for each in job.passes:
-            if each.source is not None and len(each.positions):
-                for position in {each.positions[0], each.positions[-1]}:
-                    what = f"the sample {each.source.ids[position]} of {each.settings[0]}"
-                    content = each.source.digests([position])[0]
+        for one_pass in job.passes:
+            if one_pass.source is not None and len(one_pass.positions):
+                for position in {one_pass.positions[0], one_pass.positions[-1]}:
+                    what = f"the sample {one_pass.source.ids[position]} of {one_pass.settings[0]}"
+                    content = one_pass.source.digests([position])[0]
                     found[what] = f"{what} cannot be read" if content == MISSING else content
     return found
 

@@ -25,8 +25,8 @@ from testbed.workers.actor import ENDED, HERE, OPERATIONS, STORE, RemoteWorker, 
 log = logging.getLogger("testbed")
 
 FAILED = "cell_failed"  # a message for the run
-CALLS = 8  # methods of a worker that run at the same time: fetch, answer, result, stop
-ROOM_SECONDS = 30.0  # after how long the user hears that there is no room for a worker
+CALLS = 8  # concurrent methods of a worker: fetch, answer, result, stop
+ROOM_SECONDS = 30.0  # delay before the user is notified that a worker does not fit
 
 
 class RayWorkers:
@@ -35,10 +35,10 @@ class RayWorkers:
     Args:
         ray: The package, connected to a cluster.
         devices: One worker is started on each.
-        room: What Ray reserves for a worker on a device, by the names of its options.
+        room: Ray's reservation for a worker on a device, by option names.
         job: The job.
-        store: The store of the job. Workers reach a server themselves; a file only this process can write.
-        note: Tells the user something.
+        store: The store of the job. Workers connect to a server themselves; only this process can write a file.
+        note: Called with messages for the user.
     """
 
     printed = "in Ray's logs on its node"
@@ -57,7 +57,7 @@ class RayWorkers:
         self._room = room
         self._note = note
         self._head = Head(ray, note)
-        self._given_up = False  # the head is lost, and the workers have been told to stop
+        self._given_up = False  # the head is lost, and the workers were asked to stop
         self._kind = ray.remote(RemoteWorker)
         self._stores = contextlib.ExitStack()
         self._streamed: dict[str, Store] = {}
@@ -66,9 +66,9 @@ class RayWorkers:
         if job.check is not None and _is_file(job.check.db_url):
             self._streamed[job.check.db_url] = self._stores.enter_context(Store.open(job.check.db_url))
         self._actors: dict[int, Any] = {}
-        self._fetches: dict[Any, tuple[int, Any]] = {}  # what a worker says next → its slot, and the actor
-        self._where: dict[int, str] = {}  # slots with a worker → who it is
-        self._asked: dict[int, float] = {}  # slots without a worker as yet → when Ray was asked for one
+        self._fetches: dict[Any, tuple[int, Any]] = {}  # a worker's next message → its slot and actor
+        self._where: dict[int, str] = {}  # slots with a worker → its node
+        self._asked: dict[int, float] = {}  # slots without a worker → time of the request to Ray
 
     def __enter__(self) -> RayWorkers:
         return self
@@ -91,7 +91,7 @@ class RayWorkers:
         self._fetch(slot)
 
     def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | WorkerEnd]:
-        """Messages that workers have; operations of streamed stores are done here."""
+        """Yields messages of workers; runs operations of streamed stores."""
         self._tell_of_room()
         self._head.look()
         if self._head.lost_for > GIVE_UP_SECONDS:
@@ -99,12 +99,12 @@ class RayWorkers:
         if not self._fetches:
             return
         ready, _ = self._ray.wait(list(self._fetches), num_returns=1, timeout=seconds)
-        for each in ready:
-            slot, actor = self._fetches.pop(each)
+        for fetch in ready:
+            slot, actor = self._fetches.pop(fetch)
             if not self._is_present(slot, actor):
                 continue
             try:
-                messages = self._ray.get(each)
+                messages = self._ray.get(fetch)
             except self._ray.exceptions.RayError as error:
                 log.debug("a worker was lost", exc_info=error)
                 yield self._ended(slot, f"{self._where.get(slot, 'it')} was lost: {_cause(error)}")
@@ -117,12 +117,12 @@ class RayWorkers:
                     self._operate(slot, *arguments)
                 elif kind == ENDED:
                     yield self._ended(slot, *arguments)
-                elif kind == FAILED:  # for what only this node lacks, say
+                elif kind == FAILED:  # for example because of a problem of this node
                     evaluation_id, reason = arguments
                     yield WorkerMessage(slot, kind, (evaluation_id, f"{reason} ({self._where.get(slot, 'a worker')})"))
                 else:
                     yield WorkerMessage(slot, kind, tuple(arguments))
-            if self._is_present(slot, actor):  # not a successor, which has a fetch of its own
+            if self._is_present(slot, actor):  # not a successor, which has its own fetch
                 self._fetch(slot)
 
     def send(self, slot: int, answer: Any) -> None:
@@ -131,7 +131,7 @@ class RayWorkers:
             self._actors[slot].answer.remote(pack(answer))
 
     def ask_to_stop(self) -> None:
-        """Tells all workers to stop after their current batch."""
+        """Asks all workers to stop after their current batch."""
         for actor in self._actors.values():
             actor.stop.remote()
 
@@ -141,13 +141,13 @@ class RayWorkers:
             self._ended(slot, None)
 
     def _give_up(self) -> Iterator[WorkerMessage | WorkerEnd]:
-        """Ends the run before Ray kills its process; workers that can still be reached store what they have."""
+        """Ends the run before Ray kills its process; reachable workers store their results."""
         if not self._given_up:
             self._given_up = True
             for slot in list(self._actors):
                 yield WorkerMessage(slot, "fatal", (self._head.reason,))
         late = self._head.lost_for > LEAVE_SECONDS
-        for slot in [each for each in self._actors if late or each not in self._where]:
+        for slot in [actor for actor in self._actors if late or actor not in self._where]:
             yield self._ended(slot, None)
 
     def _is_present(self, slot: int, actor: Any) -> bool:
@@ -158,7 +158,7 @@ class RayWorkers:
         self._fetches[actor.fetch.remote()] = slot, actor
 
     def _operate(self, slot: int, url: str, operation: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Does an operation of a store for a worker, and sends it the value or the error."""
+        """Runs a store's operation for a worker, and sends it the value or the error."""
         value, failed = None, None
         try:
             assert operation in OPERATIONS
@@ -174,7 +174,7 @@ class RayWorkers:
         if self._given_up:
             return WorkerEnd(slot, cause)  # Ray would wait for the head
         with contextlib.suppress(self._ray.exceptions.RayError):
-            self._ray.kill(actor)  # also one that only cannot be reached: it must not compute beside its successor
+            self._ray.kill(actor)  # even if only unreachable: it must not compute alongside its successor
         return WorkerEnd(slot, cause)
 
     def _tell_of_room(self) -> None:
@@ -182,13 +182,13 @@ class RayWorkers:
         if late:
             count = f"{len(late)} of {len(self.devices)} workers"
             meanwhile = "the others take their shards meanwhile" if self._where else "the run waits"
-            self._note(f"Ray has no room for {count} as yet; {meanwhile}")
+            self._note(f"Ray has no room yet for {count}; {meanwhile}")
         for slot in late:
             del self._asked[slot]
 
 
 def node_name() -> str:
-    """The node that this process is on: its host's name, and the address that Ray knows it by."""
+    """The node of this process: its host name, and its address in Ray."""
     from ray.util import get_node_ip_address
 
     own_address: Callable[[], str] = get_node_ip_address
@@ -200,10 +200,10 @@ def _is_file(url: str) -> bool:
 
 
 def _cause(error: Exception) -> str:
-    """Why a worker was lost, in some words; Ray's own, which are many, are shown by -v."""
+    """Summarizes why a worker was lost; -v shows Ray's own long message."""
     name, text = type(error).__name__, message_of(error)
     if "OutOfMemory" in name or "memory pressure" in text:
         return "out of memory"
     if "Unavailable" in name:
-        return "it does not answer any more"
+        return "it no longer answers"
     return "its node died" if "node has died" in text or "node died" in text else "its process died"

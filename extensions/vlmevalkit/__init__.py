@@ -1,1 +1,1 @@
-"""VLMEvalKit's files of answers and scores; `standin` is what its classes import."""
+"""VLMEvalKit's files of answers and scores; its classes import `standin`."""

@@ -1,4 +1,4 @@
-"""What VLMEvalKit recorded of answers, beside what testbed makes of the same answers."""
+"""Compares VLMEvalKit's recorded scores with testbed's for the same answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
 from testbed.extensions.vlmevalkit.vlmevalkit_files import set_name_of
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import (
-    Cell,
-    Form,
+    ScaledMetric,
+    ScoreFile,
     cells_of,
     forms,
     is_circular_there,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from testbed.entities import DatasetInfo
 
 PUBLISHED, DEFAULT = "vlmevalkit", "default"
-LEAST_SIMILARITY = 0.5  # of ANLS; less is 0
-SAME = 1e-6  # scores of an answer that differ by less are the same: files hold rounded numbers
-_VANILLA = "_vanilla_"  # in the names of tables whose rotations are rows of their own
+LEAST_SIMILARITY = 0.5  # threshold of ANLS; smaller similarities count as 0
+SAME = 1e-6  # smaller differences of scores are ignored, since files have rounded numbers
+_VANILLA = "_vanilla_"  # in the names of tables with rotations as separate rows
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Number:
 
     Attributes:
         file: The name of the file.
-        row: What names the row there; empty if there is one only.
+        row: Label of the row; empty for a single row.
         column: The column.
         recorded: The number.
-        metric: Our metric of the same meaning; None if none is known.
-        slice: Of which rows.
-        ours: Its value by each set of rules, in the unit of the file; None where it is not defined.
+        metric: testbed's corresponding metric; None if unknown.
+        slice: Slice of the rows.
+        ours: Its value by each set of rules, in the unit of the file; None if undefined.
     """
 
     file: str
@@ -62,30 +62,30 @@ class Number:
     ours: Mapping[str, float | None]
 
     def difference(self, rules: str) -> float | None:
-        """Ours minus the recorded one."""
+        """testbed's value minus the recorded one."""
         value = self.ours.get(rules)
         return None if value is None else value - self.recorded
 
 
 @dataclass(frozen=True)
-class Ours:
-    """What a set of rules says of an answer."""
+class RuleResult:
+    """The result of a set of rules for an answer."""
 
     extracted: str | None
     score: float | None
 
 
 @dataclass(frozen=True)
-class Row:
-    """The recorded score of an answer (of a question with all its rotations), and ours by each set of rules.
+class AnswerComparison:
+    """The recorded score of an answer (of a question with all its rotations), and testbed's by each set of rules.
 
     Attributes:
         file: The name of the file.
-        index: Of the question.
+        index: Index of the question.
         answer: The right answer.
-        prediction: The answer that was scored; None if there is none.
-        recorded: Its score there.
-        ours: By each set of rules; its score is None without an answer.
+        prediction: The scored answer; None if there is none.
+        recorded: Its recorded score.
+        ours: Results by each set of rules; the score is None without an answer.
     """
 
     file: str
@@ -93,44 +93,44 @@ class Row:
     answer: str
     prediction: str | None
     recorded: float
-    ours: Mapping[str, Ours]
+    ours: Mapping[str, RuleResult]
 
     def differs(self, rules: str) -> bool:
-        """Whether our score is another."""
+        """Returns whether testbed's score differs."""
         score = self.ours[rules].score
         return score is None or abs(score - self.recorded) > SAME
 
 
 @dataclass(frozen=True)
-class Compared:
-    """All that was recorded beside a file of answers.
+class RecordedComparison:
+    """The comparison of everything recorded beside a file of answers.
 
     Attributes:
         predictions: The file of answers.
         numbers: The reports.
-        rows: The scores of answers; those of rows that were not asked here are left out.
-        unasked: How many these are, by file.
+        rows: The scores of answers; rows without stored answers are left out.
+        unasked: Number of these, by file.
     """
 
     predictions: Path
     numbers: Sequence[Number]
-    rows: Sequence[Row]
+    rows: Sequence[AnswerComparison]
     unasked: Mapping[str, int]
 
 
-def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
-    """Compares what VLMEvalKit recorded beside a file of answers with scores of these answers by rules.
+def compare_recorded(store: Store, model: str, eval_setting: str) -> RecordedComparison:
+    """Compares the scores that VLMEvalKit recorded beside a file of answers with scores by rules.
 
     Args:
-        store: The results store, in which the answers are.
+        store: The results store with the answers.
         model: ``replay:FILE``.
-        eval_setting: The setting that they answer, with any rules.
+        eval_setting: The setting of the answers, with any rules.
 
     Raises:
-        StoreError: If these are no recorded answers of VLMEvalKit, the setting asks no questions of a table, or nothing
-            was recorded beside the file.
+        StoreError: If these are not recorded answers of VLMEvalKit, the setting has no questions from a table, or
+            nothing was recorded beside the file.
         DataError: If a recorded file cannot be read.
-        UnknownNameError: If the store has no such model or setting.
+        UnknownNameError: If the model or the setting is not in the store.
     """
     name = ReplayFamily().canonical(model) or model
     evaluation = _evaluation(store, name, eval_setting)
@@ -145,39 +145,41 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
         )
     identity = store.evaluations.identity(evaluation).get("view", {})
     if not {"scoring", "report"} <= set(identity) or evaluation.dataset_id is None:
-        raise StoreError(f"{eval_setting} asks no questions of a table, so it has no such scores")
+        raise StoreError(f"{eval_setting} has no questions from a table, so it has no such scores")
     scoring, chosen = str(identity["scoring"][0]), str(identity["report"][0])
     dataset = store.datasets.get(evaluation.dataset_id)
     replies = replies_of(store.outputs.read(evaluation.id, "text"))
-    answered = {each: _answered(dataset, replies, scoring, each, eval_setting) for each in RULES}
+    answered = {rules: _answered(dataset, replies, scoring, rules, eval_setting) for rules in RULES}
     return compared(recorded, answered, chosen, scoring, set_name_of(eval_setting))
 
 
 def compared(
     recorded: RecordedScores, answered: Mapping[str, AnsweredQuestions], chosen: str, scoring: str, set_name: str
-) -> Compared:
-    """Compares what was recorded with what rules make of the same answers.
+) -> RecordedComparison:
+    """Compares recorded scores with scores of the same answers by rules.
 
     Args:
-        recorded: What lies beside the file of answers.
+        recorded: The recorded files beside the file of answers.
         answered: The answers as each set of rules reads them.
-        chosen: What is reported; a name in `testbed.answers.reports.report.REPORTS`.
-        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
+        chosen: The report; a name in `testbed.answers.reports.report.REPORTS`.
+        scoring: The scoring; a name in `testbed.answers.scorings.SCORINGS`.
         set_name: VLMEvalKit's name of the set.
     """
     metrics = {
-        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
+        rules: {(metric.name, metric.slice): metric for metric in report(chosen, own, "recorded")}
         for rules, own in answered.items()
     }
     together = primary_of(chosen, metrics[DEFAULT]) == "circular" and is_circular_there(set_name)
     rows, unasked = _rows(recorded, answered, together, scoring)
     known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
-    return Compared(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
+    return RecordedComparison(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
-    done = [each for each in store.evaluations.find([model], [eval_setting]) if each.status == "complete"]
-    found = [each for each in current(done) if each.origin != "imported"]
+    done = [
+        evaluation for evaluation in store.evaluations.find([model], [eval_setting]) if evaluation.status == "complete"
+    ]
+    found = [evaluation for evaluation in current(done) if evaluation.origin != "imported"]
     if not found:
         store.names.require("model", model)
         store.names.require("eval setting", eval_setting)
@@ -201,13 +203,13 @@ def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, 
 
 
 def _numbers(
-    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[Form]
+    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[ScoreFile]
 ) -> list[Number]:
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]
-        form = next((each for each in known if kind.endswith(each.suffix.rpartition(".")[0])), None)
-        cells: Mapping[Any, Cell] = {} if form is None else cells_of(form)
+        form = next((name for name in known if kind.endswith(name.suffix.rpartition(".")[0])), None)
+        cells: Mapping[Any, ScaledMetric] = {} if form is None else cells_of(form)
         for (row, column), number in numbers_of(value).items():
             cell = cells.get((row, column))
             if cell is None:
@@ -220,12 +222,12 @@ def _numbers(
 
 def _rows(
     recorded: RecordedScores, answered: Mapping[str, AnsweredQuestions], circular: bool, scoring: str
-) -> tuple[list[Row], dict[str, int]]:
+) -> tuple[list[AnswerComparison], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
-    single = {rules: [_ours([each]) for each in every.verdicts] for rules, every in answered.items()}
+    single = {rules: [_ours([verdict]) for verdict in every.verdicts] for rules, every in answered.items()}
     together = {rules: _rotations(every) for rules, every in answered.items()} if circular else single
-    rows: list[Row] = []
+    rows: list[AnswerComparison] = []
     unasked: dict[str, int] = {}
     for file, scores in recorded.answers.items():
         ours = single if _VANILLA in file else together
@@ -237,15 +239,17 @@ def _rows(
                 unasked[file] = unasked.get(file, 0) + 1
                 continue
             said = {rules: every[place] for rules, every in ours.items()}
-            rows.append(Row(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said))
+            rows.append(
+                AnswerComparison(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said)
+            )
     return rows, unasked
 
 
 def _from_matches(scoring: str, matches: Sequence[float]) -> float:
-    """The score that VLMEvalKit's report is made of, from how an answer matches each reference.
+    """Computes VLMEvalKit's score of an answer from its matches with each reference.
 
-    That is the smallest distance of ANLS, as a similarity, the best match of what may equal any reference, and the mean
-    of others.
+    This is the smallest ANLS distance as a similarity, the best match if any reference may match, and the mean\n
+    otherwise.
     """
     if scoring == "anls":
         similarity = 1 - min(matches)
@@ -253,8 +257,8 @@ def _from_matches(scoring: str, matches: Sequence[float]) -> float:
     return max(matches) if scoring in ("relaxed", "exact") else sum(matches) / len(matches)
 
 
-def _rotations(answered: AnsweredQuestions) -> list[Ours]:
-    """Of each row, what is said of it and all its rotations together: right if all are."""
+def _rotations(answered: AnsweredQuestions) -> list[RuleResult]:
+    """Combines each row with all its rotations: right if all are right."""
     bases = [base_index(index, row.get("g_index")) for index, row in zip(answered.ids, answered.columns, strict=True)]
     groups: dict[int, list[Verdict | None]] = {}
     for base, verdict in zip(bases, answered.verdicts, strict=True):
@@ -262,8 +266,8 @@ def _rotations(answered: AnsweredQuestions) -> list[Ours]:
     return [_ours(groups[base]) for base in bases]
 
 
-def _ours(verdicts: Sequence[Verdict | None]) -> Ours:
-    there = [each for each in verdicts if each is not None]
-    read = [each.extracted for each in there if each.extracted is not None]
-    score = min(each.score for each in there) if len(there) == len(verdicts) else None
-    return Ours(", ".join(read) if read else None, score)
+def _ours(verdicts: Sequence[Verdict | None]) -> RuleResult:
+    there = [verdict for verdict in verdicts if verdict is not None]
+    read = [verdict.extracted for verdict in there if verdict.extracted is not None]
+    score = min(verdict.score for verdict in there) if len(there) == len(verdicts) else None
+    return RuleResult(", ".join(read) if read else None, score)

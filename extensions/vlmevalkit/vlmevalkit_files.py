@@ -1,8 +1,8 @@
-"""Writes answers and scores as VLMEvalKit does: for each model a folder with a table of predictions and its scores.
+"""Writes answers and scores like VLMEvalKit: for each model a folder with a table of predictions and its scores.
 
-``<model>/<model>_<set>.tsv`` has the rows of the set without pictures, with the column ``prediction``. Beside it lie
-the scores as VLMEvalKit names them: ``_acc.csv`` (multiple choice, VQA), ``_score.csv`` (yes or no) or ``_score.json``;
-and ``status.json`` says what they are.
+``<model>/<model>_<set>.tsv`` has the rows of the set without pictures, with the column ``prediction``. Beside it are
+the scores under VLMEvalKit's names: ``_acc.csv`` (multiple choice, VQA), ``_score.csv`` (yes or no) or ``_score.json``;
+and ``status.json`` describes them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from testbed.answers.reports.report import REPORTS
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import Cell, Metrics, filled, forms, primary_of
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import Metrics, ScaledMetric, filled, forms, primary_of
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
@@ -27,21 +27,21 @@ from testbed.registry.references import SettingReference, is_part
 from testbed.spreadsheet import as_csv
 
 TASKS = ("question_answering", "judged_answers")
-FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
-EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
-_OF_ANSWERS = ("coverage", "empty")  # metrics of a set whose right answers are hidden
+FAILURE = "Failed to obtain answer via API."  # placeholder for a missing answer
+EXACT_MATCHING = "exact_matching"  # the judge's name without a judge
+_OF_ANSWERS = ("coverage", "empty")  # metrics of a set with hidden right answers
 _SCORERS = tuple(f"{task}@" for task in TASKS)
 
 
 @dataclass(frozen=True)
-class Exported:
+class EvaluationFiles:
     """The files of an evaluation.
 
     Attributes:
-        evaluation: Which one.
+        evaluation: The evaluation.
         set_name: VLMEvalKit's name of the set.
-        report: What is reported.
-        scoring: How answers are scored.
+        report: The kind of report.
+        scoring: The scoring of answers.
         judge: The judge; `EXACT_MATCHING` for rules alone.
         metrics: The metrics by name and slice.
     """
@@ -66,7 +66,7 @@ def export_vlmevalkit(
         eval_settings: The settings; None for all that ask questions.
 
     Returns:
-        The files that were written.
+        The written files.
 
     Raises:
         StoreError: If there are no answers to questions among them, or two models would have the same file.
@@ -78,18 +78,18 @@ def export_vlmevalkit(
         )
     places: dict[tuple[str, str], str] = {}
     files: list[Path] = []
-    by_model: dict[str, list[Exported]] = {}
-    for each in found:
-        model = _file_name(each.evaluation.model)
-        place = (model.lower(), each.set_name.lower())
-        if places.setdefault(place, each.evaluation.model) != each.evaluation.model:
+    by_model: dict[str, list[EvaluationFiles]] = {}
+    for item in found:
+        model = _file_name(item.evaluation.model)
+        place = (model.lower(), item.set_name.lower())
+        if places.setdefault(place, item.evaluation.model) != item.evaluation.model:
             raise StoreError(
-                f"{each.evaluation.model} and {places[place]} would have the same files; export them into two folders"
+                f"{item.evaluation.model} and {places[place]} would have the same files; export them into two folders"
             )
-        stem = folder / model / f"{model}_{each.set_name}"
+        stem = folder / model / f"{model}_{item.set_name}"
         stem.parent.mkdir(parents=True, exist_ok=True)
-        files += [_predictions(store, each, stem), *_scores(each, stem)]
-        by_model.setdefault(model, []).append(each)
+        files += [_predictions(store, item, stem), *_scores(item, stem)]
+        by_model.setdefault(model, []).append(item)
     for model, several in by_model.items():
         path = folder / model / "status.json"
         write_atomically(path, to_json(_status(several)).encode())
@@ -97,30 +97,32 @@ def export_vlmevalkit(
     return files
 
 
-def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None) -> Iterable[Exported]:
+def _exported(
+    store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None
+) -> Iterable[EvaluationFiles]:
     ids = {
-        each.evaluation_id
-        for each in store.results.find(models, eval_settings, slices=[OVERALL])
-        if each.scorer.startswith(_SCORERS)
-        and each.origin != "imported"
-        and (eval_settings or not is_part(each.eval_setting))
+        result.evaluation_id
+        for result in store.results.find(models, eval_settings, slices=[OVERALL])
+        if result.scorer.startswith(_SCORERS)
+        and result.origin != "imported"
+        and (eval_settings or not is_part(result.eval_setting))
     }
-    for evaluation in (store.evaluations.get(each) for each in sorted(ids)):
+    for evaluation in (store.evaluations.get(one_id) for one_id in sorted(ids)):
         identity = store.evaluations.identity(evaluation)
         view = identity.get("view", {})
         reference = SettingReference.parse(evaluation.eval_setting)
-        yield Exported(
+        yield EvaluationFiles(
             evaluation=evaluation,
             set_name=_file_name(set_name_of(evaluation.eval_setting)),
             report=str(view.get("report", ["accuracy"])[0]),
             scoring=str(view.get("scoring", ["multiple_choice"])[0]),
             judge=reference.judge or EXACT_MATCHING,
-            metrics={(each.name, each.slice): each for each in store.results.metrics(evaluation.id)},
+            metrics={(metric.name, metric.slice): metric for metric in store.results.metrics(evaluation.id)},
         )
 
 
 def set_name_of(eval_setting: str) -> str:
-    """VLMEvalKit's name of the set that a setting asks, with the words after it, but not the judge."""
+    """Returns VLMEvalKit's name of a setting's set, with its suffixes, but without the judge."""
     name = SettingReference.parse(eval_setting).question
     return Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name
 
@@ -133,7 +135,7 @@ def _file_name(name: str) -> str:
 # Predictions ----------------------------------------------------------------------------------------------------------
 
 
-def _predictions(store: Store, each: Exported, stem: Path) -> Path:
+def _predictions(store: Store, each: EvaluationFiles, stem: Path) -> Path:
     """The table of predictions."""
     assert each.evaluation.dataset_id is not None
     samples = store.datasets.get(each.evaluation.dataset_id).samples
@@ -158,7 +160,7 @@ def _prediction(value: dict[str, Any] | None) -> str:
 def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> Path:
     if delimiter == ",":
         text = as_csv(rows)
-    else:  # VLMEvalKit reads these answers as they are
+    else:  # VLMEvalKit reads these answers unchanged
         file = io.StringIO()
         csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
         text = file.getvalue()
@@ -169,11 +171,11 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 # Scores ---------------------------------------------------------------------------------------------------------------
 
 
-def _scores(each: Exported, stem: Path) -> list[Path]:
-    """The scores, in the form that VLMEvalKit has for the report; in JSON with our names where it is not known."""
+def _scores(each: EvaluationFiles, stem: Path) -> list[Path]:
+    """Writes the scores in VLMEvalKit's format for the report, else in JSON with testbed's names."""
     paths: list[Path] = []
     if not any(name not in _OF_ANSWERS for name, _ in each.metrics):
-        return paths  # right answers are hidden: the predictions are what there is
+        return paths  # right answers are hidden: there are only predictions
     for form in forms(each.report, each.scoring, each.metrics, each.set_name):
         path = stem.with_name(f"{stem.name}{form.suffix}")
         if form.fields is None:
@@ -187,13 +189,13 @@ def _scores(each: Exported, stem: Path) -> list[Path]:
     return paths
 
 
-def _shown(cell: str | Cell, metrics: Metrics) -> Any:
-    value = cell.value(metrics) if isinstance(cell, Cell) else cell
+def _shown(cell: str | ScaledMetric, metrics: Metrics) -> Any:
+    value = cell.value(metrics) if isinstance(cell, ScaledMetric) else cell
     return "" if value is None else value
 
 
-def _as_json(each: Exported) -> dict[str, Any]:
-    """All metrics by their names; of slices, by ``name|slice``."""
+def _as_json(each: EvaluationFiles) -> dict[str, Any]:
+    """All metrics by name; for slices, by ``name|slice``."""
     published = REPORTS[each.report].published if each.report in REPORTS else {}
     return {
         published.get(name, name) if part == OVERALL else f"{published.get(name, name)}|{part}": metric.value
@@ -201,10 +203,10 @@ def _as_json(each: Exported) -> dict[str, Any]:
     }
 
 
-def _status(several: Sequence[Exported]) -> dict[str, Any]:
-    """What VLMEvalKit's ``status.json`` says of a run."""
+def _status(several: Sequence[EvaluationFiles]) -> dict[str, Any]:
+    """The contents of VLMEvalKit's ``status.json``."""
     first = several[0].evaluation
-    done = [each.evaluation.completed_at for each in several if each.evaluation.completed_at is not None]
+    done = [files.evaluation.completed_at for files in several if files.evaluation.completed_at is not None]
     return {
         "schema_version": "1.0",
         "eval_id": f"testbed-{first.id}",
@@ -214,11 +216,11 @@ def _status(several: Sequence[Exported]) -> dict[str, Any]:
         "eval_format": "csv",
         "mode": "all",
         "model_name": first.model,
-        "datasets": {each.set_name: _dataset_status(each) for each in several},
+        "datasets": {files.set_name: _dataset_status(files) for files in several},
     }
 
 
-def _dataset_status(each: Exported) -> dict[str, Any]:
+def _dataset_status(each: EvaluationFiles) -> dict[str, Any]:
     name = primary_of(each.report, each.metrics) if each.report in REPORTS else ""
     primary = each.metrics.get((name, OVERALL))
     return {

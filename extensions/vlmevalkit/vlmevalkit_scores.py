@@ -1,4 +1,4 @@
-"""The files of scores that VLMEvalKit writes, and which metric of ours each of their numbers is."""
+"""VLMEvalKit's files of scores, and testbed's metric for each of their numbers."""
 
 from __future__ import annotations
 
@@ -11,267 +11,280 @@ from testbed.entities import OVERALL, Metric
 
 Metrics = Mapping[tuple[str, str], Metric]  # by name and slice
 
-CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rotations VLMEvalKit counts together
+CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in names of sets whose rotations VLMEvalKit combines
 _CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A number in a file of VLMEvalKit: a metric of ours, times a scale."""
+class ScaledMetric:
+    """A number in a file of VLMEvalKit: a metric of testbed times a scale."""
 
     metric: str
     slice: str = OVERALL
     scale: float = 1.0
 
     def value(self, metrics: Metrics) -> float | None:
-        """The number; None if there is no such metric, or it is not defined."""
+        """The number; None if the metric is missing or undefined."""
         found = metrics.get((self.metric, self.slice))
         return None if found is None or found.value is None else found.value * self.scale
 
 
 @dataclass(frozen=True)
-class Form:
+class ScoreFile:
     """A file of scores.
 
     Attributes:
-        suffix: How its name ends, such as ``_acc.csv``.
-        rows: Of a CSV file, the header first.
-        fields: Of a JSON file; ``a|b`` is the field b of the object a.
+        suffix: Suffix of its name, such as ``_acc.csv``.
+        rows: Rows of a CSV file, the header first.
+        fields: Fields of a JSON file; ``a|b`` is the field b of the object a.
     """
 
     suffix: str
-    rows: Sequence[Sequence[str | Cell]] = ()
-    fields: Mapping[str, Cell | Sequence[Cell]] | None = None
+    rows: Sequence[Sequence[str | ScaledMetric]] = ()
+    fields: Mapping[str, ScaledMetric | Sequence[ScaledMetric]] | None = None
 
 
 def is_circular_there(set_name: str) -> bool:
-    """Whether VLMEvalKit counts a set's rotations together, which depends on its name alone."""
+    """Returns whether VLMEvalKit combines a set's rotations, which depends only on its name."""
     return any(word in set_name.lower() for word in CIRCULAR)
 
 
 def primary_of(report: str, known: Collection[tuple[str, str]]) -> str:
-    """The main metric of a report: of questions that turned out to be asked in rotations ``circular``."""
+    """The main metric of a report; ``circular`` for questions that were asked in rotations."""
     if report == "accuracy" and ("circular", OVERALL) in known:
         return "circular"
     return REPORTS[report].primary
 
 
-def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_name: str = "") -> list[Form]:
-    """The files that VLMEvalKit writes for a report; none if its form is not known here.
+def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_name: str = "") -> list[ScoreFile]:
+    """Returns VLMEvalKit's files for a report; empty if their format is unknown.
 
     Args:
         report: A name in `REPORTS`.
-        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
-        known: The names and slices of our metrics.
-        set_name: VLMEvalKit's name of the set, which decides whether it counts rotations together.
+        scoring: The scoring; a name in `testbed.answers.scorings.SCORINGS`.
+        known: Names and slices of testbed's metrics.
+        set_name: VLMEvalKit's name of the set, which determines whether it combines rotations.
     """
     primary = primary_of(report, known)
     if primary == "circular" and set_name and not is_circular_there(set_name):
-        return [Form("_acc.csv", _by_split(known, "vanilla_all"))]
+        return [ScoreFile("_acc.csv", _by_split(known, "vanilla_all"))]
     if report == "amber":
         kinds = _parts(known, "accuracy", "kind/")
-        of_kinds = [*(Cell("accuracy", f"kind/{each}", 100) for each in kinds), Cell("average", scale=100)]
-        return [Form("_score.csv", [[*kinds, "Avg ACC"], of_kinds])]
+        of_kinds = [
+            *(ScaledMetric("accuracy", f"kind/{kind}", 100) for kind in kinds),
+            ScaledMetric("average", scale=100),
+        ]
+        return [ScoreFile("_score.csv", [[*kinds, "Avg ACC"], of_kinds])]
     if report == "vsr":
         scales = {"precision": 100, "recall": 100, "accuracy": 100, "f1_score": 1}
-        return [Form("_score.csv", [["precision", "recall", "acc", "f1_score"], _cells(scales)])]
+        return [ScoreFile("_score.csv", [["precision", "recall", "acc", "f1_score"], _cells(scales)])]
     if report == "mmt":
-        return [Form("_acc.csv", _mmt(known))]
+        return [ScoreFile("_acc.csv", _mmt(known))]
     if report == "mm_sci":
-        return [Form("_acc.csv", _mm_sci(known))]
+        return [ScoreFile("_acc.csv", _mm_sci(known))]
     if scoring == "number":
-        return [Form("_acc.csv", [["accuracy"], [Cell("accuracy", scale=100)]])]
+        return [ScoreFile("_acc.csv", [["accuracy"], [ScaledMetric("accuracy", scale=100)]])]
     if report in ("pope", "hallusion"):
-        return [Form("_score.csv", _rows_by_category(report, known))]
+        return [ScoreFile("_score.csv", _rows_by_category(report, known))]
     if report == "mme":
-        return [Form("_score.csv", _mme(known))]
+        return [ScoreFile("_score.csv", _mme(known))]
     if report == "hr_bench":
-        return [Form("_acc.csv", _hr_bench(known))]
+        return [ScoreFile("_acc.csv", _hr_bench(known))]
     if report == "ocrbench":
-        return [Form("_score.json", fields=_ocrbench(known))]
+        return [ScoreFile("_score.json", fields=_ocrbench(known))]
     if report == "captions":
-        return [Form("_score.json", fields=_CAPTIONS)]
+        return [ScoreFile("_score.json", fields=_CAPTIONS)]
     if report == "mtvqa":
         languages = _parts(known, primary, "language/")
-        cells = {each: Cell(primary, f"language/{each}", 100) for each in languages}
-        return [Form("_acc.json", fields={**cells, "Average": Cell(primary, scale=100)})]
+        cells = {language: ScaledMetric(primary, f"language/{language}", 100) for language in languages}
+        return [ScoreFile("_acc.json", fields={**cells, "Average": ScaledMetric(primary, scale=100)})]
     if report == "mmvp":
-        return [Form("_acc.csv", [["Average", "Overall"], [Cell("accuracy"), Cell("both_right")]])]
+        return [ScoreFile("_acc.csv", [["Average", "Overall"], [ScaledMetric("accuracy"), ScaledMetric("both_right")]])]
     if report == "cv_bench_2d":
         sources = _parts(known, "accuracy", "source/")
-        cells_2d = [Cell("accuracy", f"source/{each}") for each in sources]
-        return [Form("_acc.csv", [["split", *sources, "Overall"], ["2D", *cells_2d, Cell(primary)]])]
+        cells_2d = [ScaledMetric("accuracy", f"source/{source}") for source in sources]
+        return [ScoreFile("_acc.csv", [["split", *sources, "Overall"], ["2D", *cells_2d, ScaledMetric(primary)]])]
     if primary == "circular":
         vanilla = [(name, _by_split(known, f"vanilla_{which}")) for name, which in _VANILLA]
         return [
-            Form("_acc.csv", _by_split(known, primary)),
-            Form("_acc_all.csv", _together([*vanilla, ("circular", _by_split(known, primary))])),
+            ScoreFile("_acc.csv", _by_split(known, primary)),
+            ScoreFile("_acc_all.csv", _together([*vanilla, ("circular", _by_split(known, primary))])),
         ]
     if report in ("accuracy", "mmmu"):
         if scoring == "yes_no":
-            return [Form("_score.csv", _in_percent(known, primary, by_split=False))]
-        return [Form("_acc.csv", _by_split(known, primary, "validation" if report == "mmmu" else ""))]
+            return [ScoreFile("_score.csv", _in_percent(known, primary, by_split=False))]
+        return [ScoreFile("_acc.csv", _by_split(known, primary, "validation" if report == "mmmu" else ""))]
     if report in ("vqa", "anls"):
-        return [Form("_acc.csv", _in_percent(known, primary))]
+        return [ScoreFile("_acc.csv", _in_percent(known, primary))]
     if report == "mme_realworld":
-        return [Form("_rating.json", fields=_mme_realworld(known))]
+        return [ScoreFile("_rating.json", fields=_mme_realworld(known))]
     if report == "math_vista":
-        return [Form("_score.csv", _math_vista(known))]
+        return [ScoreFile("_score.csv", _math_vista(known))]
     return []
 
 
-def filled(fields: Mapping[str, Cell | Sequence[Cell]], metrics: Metrics) -> dict[str, Any]:
-    """The fields of a JSON file with their numbers; None where a metric is not defined."""
+def filled(fields: Mapping[str, ScaledMetric | Sequence[ScaledMetric]], metrics: Metrics) -> dict[str, Any]:
+    """The fields of a JSON file with their numbers; None if a metric is undefined."""
     found: dict[str, Any] = {}
     for name, cell in fields.items():
         *objects, last = name.split("|")
         within = found
-        for each in objects:
-            within = within.setdefault(each, {})
-        within[last] = cell.value(metrics) if isinstance(cell, Cell) else [part.value(metrics) for part in cell]
+        for text in objects:
+            within = within.setdefault(text, {})
+        within[last] = cell.value(metrics) if isinstance(cell, ScaledMetric) else [part.value(metrics) for part in cell]
     return found
 
 
-_CAPTIONS: Mapping[str, Cell | Sequence[Cell]] = {
-    "Bleu": [Cell(f"Bleu_{length}", scale=100) for length in (1, 2, 3, 4)],
-    "ROUGE_L": Cell("ROUGE_L", scale=100),
-    "CIDEr": Cell("CIDEr", scale=100),
+_CAPTIONS: Mapping[str, ScaledMetric | Sequence[ScaledMetric]] = {
+    "Bleu": [ScaledMetric(f"Bleu_{length}", scale=100) for length in (1, 2, 3, 4)],
+    "ROUGE_L": ScaledMetric("ROUGE_L", scale=100),
+    "CIDEr": ScaledMetric("CIDEr", scale=100),
 }
-_VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # as VLMEvalKit calls them, and as we do
+_VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # VLMEvalKit's and testbed's names
 
 
 def _parts(known: Collection[tuple[str, str]], name: str, before: str) -> list[str]:
-    """The labels of the slices of a metric that begin so and go no deeper."""
+    """The labels of a metric's slices with this prefix and no further level."""
     given = [part.removeprefix(before) for metric, part in known if metric == name and part.startswith(before)]
     deeper = ("/category/", "/l2-category/", "/setting/")
-    return sorted(part for part in given if not any(each in part for each in deeper))
+    return sorted(part for part in given if not any(text in part for text in deeper))
 
 
-def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") -> list[list[str | Cell]]:
+def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") -> list[list[str | ScaledMetric]]:
     """Rows for splits; columns Overall, l2-categories, categories; fractions.
 
     Args:
-        known: The names and slices of our metrics.
+        known: Names and slices of testbed's metrics.
         name: The metric.
-        alone: The one split whose categories are reported, if it is one only.
+        alone: The split whose categories are reported, if there is only one.
     """
     splits = _parts(known, name, _SPLIT)
     parts = [before + part for before in (_ABILITY, _CATEGORY) for part in _parts(known, name, before)]
     labels = [part.split("/", 1)[1] for part in parts]
-    rows: list[list[str | Cell]] = [["split", "Overall", *(PUBLISHED_ABILITIES.get(each, each) for each in labels)]]
+    rows: list[list[str | ScaledMetric]] = [
+        ["split", "Overall", *(PUBLISHED_ABILITIES.get(label, label) for label in labels)]
+    ]
     for split in splits or ["none"]:
         within = f"{_SPLIT}{split}/" if len(splits) > 1 and split != alone else ""
-        overall = Cell(name, f"{_SPLIT}{split}") if splits else Cell(name)
-        rows.append([split, overall, *(Cell(name, within + part) for part in parts)])
+        overall = ScaledMetric(name, f"{_SPLIT}{split}") if splits else ScaledMetric(name)
+        rows.append([split, overall, *(ScaledMetric(name, within + part) for part in parts)])
     return rows
 
 
-def _together(tables: Sequence[tuple[str, list[list[str | Cell]]]]) -> list[list[str | Cell]]:
-    """Tables with the same columns in one; the name of each before its splits, or in place of "none"."""
+def _together(tables: Sequence[tuple[str, list[list[str | ScaledMetric]]]]) -> list[list[str | ScaledMetric]]:
+    """Joins tables with the same columns; prefixes their splits by the table's name, which replaces "none"."""
     rows = [tables[0][1][0]]
     for name, table in tables:
         rows += [[name if split == "none" else f"{name}_{split}", *cells] for split, *cells in table[1:]]
     return rows
 
 
-def _in_percent(known: Collection[tuple[str, str]], name: str, by_split: bool = True) -> list[list[str | Cell]]:
-    """One row in percent: of VQA splits and Overall, or Overall and categories; of yes or no all but splits."""
+def _in_percent(known: Collection[tuple[str, str]], name: str, by_split: bool = True) -> list[list[str | ScaledMetric]]:
+    """One row in percent: splits and Overall, or Overall and categories, for VQA; all but splits for yes or no."""
     splits = _parts(known, name, _SPLIT) if by_split else []
     if splits:
-        return [[*splits, "Overall"], [*(Cell(name, _SPLIT + each, 100) for each in splits), Cell(name, scale=100)]]
+        return [
+            [*splits, "Overall"],
+            [*(ScaledMetric(name, _SPLIT + text, 100) for text in splits), ScaledMetric(name, scale=100)],
+        ]
     parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, name, before)]
     if by_split:
         parts = [part for part in parts if part.startswith(_CATEGORY)]
     labels = [part.split("/", 1)[1] for part in parts]
-    return [["Overall", *labels], [Cell(name, scale=100), *(Cell(name, part, 100) for part in parts)]]
+    return [["Overall", *labels], [ScaledMetric(name, scale=100), *(ScaledMetric(name, part, 100) for part in parts)]]
 
 
-def _mme(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+def _mme(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """One row: perception, reasoning, and the points of each category."""
     categories = _parts(known, "score", _CATEGORY)
     sums = ["perception", "reasoning"]
-    return [[*sums, *categories], [*map(Cell, sums), *(Cell("score", _CATEGORY + each) for each in categories)]]
+    return [
+        [*sums, *categories],
+        [*map(ScaledMetric, sums), *(ScaledMetric("score", _CATEGORY + category) for category in categories)],
+    ]
 
 
-def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
-    """Rows for all and for categories; columns as VLMEvalKit names the metrics; in percent."""
+def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
+    """Rows for all and for categories; columns by VLMEvalKit's names; in percent."""
     published = dict(REPORTS[report].published)
     if report == "pope":
         published = {"f1": "Overall", "accuracy": "acc", "precision": "precision", "recall": "recall"}
     first = next(iter(published))
-    rows: list[list[str | Cell]] = [["split", *published.values()]]
+    rows: list[list[str | ScaledMetric]] = [["split", *published.values()]]
     parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, first, before)]
-    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
-        rows.append([label, *(Cell(name, part, 100) for name in published)])
+    for label, part in [("Overall", OVERALL), *((text.split("/", 1)[1], text) for text in parts)]:
+        rows.append([label, *(ScaledMetric(name, part, 100) for name in published)])
     return rows
 
 
-def _cells(scales: Mapping[str, float]) -> list[Cell]:
-    return [Cell(name, scale=scale) for name, scale in scales.items()]
+def _cells(scales: Mapping[str, float]) -> list[ScaledMetric]:
+    return [ScaledMetric(name, scale=scale) for name, scale in scales.items()]
 
 
-def _mmt(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+def _mmt(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """Rows for splits and for all; columns Overall, abilities (means over their tasks), tasks; fractions."""
     abilities = _parts(known, "mean_over_tasks", _ABILITY)
     tasks = _parts(known, "accuracy", _CATEGORY)
-    labels = [PUBLISHED_MMT.get(each, each) for each in abilities]
-    rows: list[list[str | Cell]] = [["split", "Overall", *labels, *tasks]]
+    labels = [PUBLISHED_MMT.get(ability, ability) for ability in abilities]
+    rows: list[list[str | ScaledMetric]] = [["split", "Overall", *labels, *tasks]]
     splits = _parts(known, "accuracy", _SPLIT)
     single = len(splits) < 2
     for split in [*(splits or ["none"]), "ALL"]:
         within = "" if single or split == "ALL" else f"{_SPLIT}{split}/"
-        overall = Cell("accuracy", f"{_SPLIT}{split}") if split in splits else Cell("accuracy")
-        own = [Cell("mean_over_tasks", f"{within}{_ABILITY}{each}") for each in abilities]
-        rows.append([split, overall, *own, *(Cell("accuracy", f"{within}{_CATEGORY}{each}") for each in tasks)])
+        overall = ScaledMetric("accuracy", f"{_SPLIT}{split}") if split in splits else ScaledMetric("accuracy")
+        own = [ScaledMetric("mean_over_tasks", f"{within}{_ABILITY}{ability}") for ability in abilities]
+        rows.append([split, overall, *own, *(ScaledMetric("accuracy", f"{within}{_CATEGORY}{task}") for task in tasks)])
     return rows
 
 
-def _mm_sci(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+def _mm_sci(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """Rows for subjects, categories and all; columns are the kinds of questions and their mean."""
     kinds = _parts(known, "accuracy", "setting/")
-    rows: list[list[str | Cell]] = [["subject", *kinds, "Avg"]]
-    named = [(each, f"subject/{each}") for each in _parts(known, "average", "subject/")]
-    named += [(f"CATEGORY_{each}", f"category/{each}") for each in _parts(known, "average", _CATEGORY)]
+    rows: list[list[str | ScaledMetric]] = [["subject", *kinds, "Avg"]]
+    named = [(text, f"subject/{text}") for text in _parts(known, "average", "subject/")]
+    named += [(f"CATEGORY_{text}", f"category/{text}") for text in _parts(known, "average", _CATEGORY)]
     for label, part in [*named, ("Overall", "")]:
-        cells = [Cell("accuracy", f"{part}/setting/{each}" if part else f"setting/{each}") for each in kinds]
-        rows.append([label, *cells, Cell("average", part or OVERALL)])
+        cells = [ScaledMetric("accuracy", f"{part}/setting/{kind}" if part else f"setting/{kind}") for kind in kinds]
+        rows.append([label, *cells, ScaledMetric("average", part or OVERALL)])
     return rows
 
 
-def _hr_bench(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+def _hr_bench(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """A row for each cycle and its categories, and for the mean over cycles of each category."""
-    rows: list[list[str | Cell]] = [["cycle", "type", "accuracy"]]
+    rows: list[list[str | ScaledMetric]] = [["cycle", "type", "accuracy"]]
     for cycle in _parts(known, "accuracy", "cycle_category/"):
         place = f"cycle_category/{cycle}"
-        rows.append([cycle, "all", Cell("accuracy", place)])
+        rows.append([cycle, "all", ScaledMetric("accuracy", place)])
         within = f"{place}/{_CATEGORY}"
-        rows += [[cycle, each, Cell("accuracy", within + each)] for each in _parts(known, "accuracy", within)]
-    rows.append(["Average", "all", Cell("mean_over_cycles")])
+        rows += [[cycle, part, ScaledMetric("accuracy", within + part)] for part in _parts(known, "accuracy", within)]
+    rows.append(["Average", "all", ScaledMetric("mean_over_cycles")])
     categories = _parts(known, "mean_over_cycles", _CATEGORY)
-    return rows + [["Average", each, Cell("mean_over_cycles", _CATEGORY + each)] for each in categories]
+    return rows + [
+        ["Average", category, ScaledMetric("mean_over_cycles", _CATEGORY + category)] for category in categories
+    ]
 
 
-def _ocrbench(known: Collection[tuple[str, str]]) -> dict[str, Cell]:
+def _ocrbench(known: Collection[tuple[str, str]]) -> dict[str, ScaledMetric]:
     """Points by group, their sum, and a tenth of it."""
-    groups = {each: Cell("score", f"group/{each}") for each in _parts(known, "score", "group/")}
-    return {**groups, "Final Score": Cell("score"), "Final Score Norm": Cell("score", scale=0.1)}
+    groups = {part: ScaledMetric("score", f"group/{part}") for part in _parts(known, "score", "group/")}
+    return {**groups, "Final Score": ScaledMetric("score"), "Final Score Norm": ScaledMetric("score", scale=0.1)}
 
 
-def _mme_realworld(known: Collection[tuple[str, str]]) -> dict[str, Cell]:
+def _mme_realworld(known: Collection[tuple[str, str]]) -> dict[str, ScaledMetric]:
     """By task, sub-task and kind of question."""
-    found = {"Overall": Cell("accuracy")}
+    found = {"Overall": ScaledMetric("accuracy")}
     for before, after in (("task/", "|Avg"), ("sub-task/", "|Avg"), ("kind/", "")):
-        for each in _parts(known, "accuracy", before):
-            found[each.replace("/", "|", 2) + after] = Cell("accuracy", before + each)
+        for part in _parts(known, "accuracy", before):
+            found[part.replace("/", "|", 2) + after] = ScaledMetric("accuracy", before + part)
     return found
 
 
-def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMetric]]:
     """Rows for all, tasks and skills, in percent."""
-    rows: list[list[str | Cell]] = [["Task&Skill", "prefetch_rate", "acc"]]
-    parts = [before + each for before in ("task/", "skill/") for each in _parts(known, "accuracy", before)]
-    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
-        rows.append([label, Cell("prefetch", part, 100), Cell("accuracy", part, 100)])
+    rows: list[list[str | ScaledMetric]] = [["Task&Skill", "prefetch_rate", "acc"]]
+    parts = [before + text for before in ("task/", "skill/") for text in _parts(known, "accuracy", before)]
+    for label, part in [("Overall", OVERALL), *((text.split("/", 1)[1], text) for text in parts)]:
+        rows.append([label, ScaledMetric("prefetch", part, 100), ScaledMetric("accuracy", part, 100)])
     return rows
 
 
@@ -280,29 +293,29 @@ def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
 
 LABELS = ("split", "cycle", "type", "Task&Skill", "subject")  # columns that name rows
 
-Key = tuple[str, str]  # what names the row, and the column
+Key = tuple[str, str]  # labels of the row and the column
 
 
-def cells_of(form: Form) -> dict[Key, Cell]:
+def cells_of(form: ScoreFile) -> dict[Key, ScaledMetric]:
     """The cells of a file by row and column."""
     if form.fields is not None:
-        named = [(name, each) for name, several in form.fields.items() for each in _numbered(name, several)]
+        named = [(name, value) for name, several in form.fields.items() for value in _numbered(name, several)]
         return {("", name): cell for _, (name, cell) in named}
     header, *rows = form.rows
     found = {}
     for row in rows:
-        label = " ".join(str(each) for each in row if not isinstance(each, Cell))
+        label = " ".join(str(entry) for entry in row if not isinstance(entry, ScaledMetric))
         found.update(
-            {(label, str(name)): cell for name, cell in zip(header, row, strict=True) if isinstance(cell, Cell)}
+            {(label, str(name)): cell for name, cell in zip(header, row, strict=True) if isinstance(cell, ScaledMetric)}
         )
     return found
 
 
 def numbers_of(recorded: Any) -> dict[Key, float]:
-    """The numbers of a recorded report by row and column, as `cells_of` names them.
+    """Extracts the numbers of a recorded report by row and column, labelled as in `cells_of`.
 
     Args:
-        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. What is no number is left out.
+        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. Other values are left out.
     """
     found: dict[Key, float] = {}
     for row in recorded if isinstance(recorded, list) else [recorded]:
@@ -313,7 +326,7 @@ def numbers_of(recorded: Any) -> dict[Key, float]:
 
 
 def _flat(row: Mapping[str, Any], before: str) -> list[tuple[str, float]]:
-    """The numbers in an object, those of objects in it included."""
+    """The numbers in an object, including nested objects."""
     found: list[tuple[str, float]] = []
     for name, value in row.items():
         if isinstance(value, dict):
@@ -330,7 +343,7 @@ def _is_number(value: Any) -> bool:
 
 def _numbered(name: str, value: Any) -> list[tuple[str, Any]]:
     """The parts of a list, numbered from 1; anything else by its name."""
-    if isinstance(value, Cell) or not isinstance(value, list | tuple):
+    if isinstance(value, ScaledMetric) or not isinstance(value, list | tuple):
         return [(name, value)]
     return [(f"{name}_{number}", each) for number, each in enumerate(value, start=1)]
 

@@ -1,4 +1,4 @@
-"""Which checkpoint files are complete, and in which order they are evaluated; without a disk and without a clock."""
+"""Decides which checkpoint files are complete, and in which order to evaluate them; uses neither disk nor clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from testbed.stored_results.checkpoint_steps import CheckpointFile, clash, sort_key
 
-TRIES = 5  # of a file that cannot be read, before it is given up
+TRIES = 5  # attempts to read a file before it is given up
 SECONDS_BETWEEN = 30.0
 
 WAITING, DONE, GIVEN_UP, REFUSED = "waiting", "evaluated", "given up", "left out"
@@ -19,7 +19,7 @@ Stamp = tuple[int, float]  # size in bytes, and the time of the last change in s
 @dataclass
 class _State:
     stamp: Stamp
-    since: float  # when it was first seen as it is
+    since: float  # when its current state was first seen
     status: str = WAITING
     tries: int = 0
     again_at: float = 0.0
@@ -29,12 +29,12 @@ class Files:
     """The files of a watched pattern.
 
     Args:
-        settle: A file is complete when it has not changed for so many seconds.
+        settle: Number of seconds without a change after which a file is complete.
         latest: Whether the newest step comes first when several files wait.
 
     Attributes:
-        gone: How many files were deleted before they were evaluated.
-        changed: When a file last came or changed.
+        gone: Number of files deleted before they were evaluated.
+        changed: When a file last appeared or changed.
     """
 
     def __init__(self, settle: float, latest: bool = False) -> None:
@@ -47,18 +47,18 @@ class Files:
     def look(
         self, now: float, stamps: Mapping[CheckpointFile, Stamp], stored: Container[CheckpointFile] = ()
     ) -> list[str]:
-        """Takes note of what is there. Of two new files with the same step, the later one is left out.
+        """Updates the state of files. If two new files have the same step, the later one is left out.
 
         Args:
             now: The time.
             stamps: The files.
-            stored: Those with results, which were there before the others.
+            stored: Files with results, which count as older than the others.
 
         Returns:
-            What to tell: files that were overwritten, deleted, or that cannot be told from others.
+            Messages about files that were overwritten or deleted, or that cannot be distinguished from others.
         """
         lines = []
-        for found in [each for each in self._states if each not in stamps]:
+        for found in [entry for entry in self._states if entry not in stamps]:
             if self._states.pop(found).status == WAITING:
                 self.gone += 1
                 lines.append(f"{found.path} was deleted before it was evaluated")
@@ -68,7 +68,7 @@ class Files:
                 continue
             self.changed = now
             if state is not None and state.status == DONE:
-                lines.append(f"{found.path} was overwritten: it is another model now, and is evaluated again")
+                lines.append(f"{found.path} was overwritten: it is now another model, and is evaluated again")
             why = clash([each for each, of in self._states.items() if of.status != REFUSED], found)
             self._states[found] = _State(stamp, now, REFUSED if why else WAITING)
             if why and state is None:
@@ -76,11 +76,11 @@ class Files:
         return lines
 
     def next(self, now: float, marked: Container[str] | None = None) -> CheckpointFile | None:
-        """The file that is to be evaluated now; None if there is none.
+        """Returns the next file to evaluate; None if there is none.
 
         Args:
             now: The time.
-            marked: The files that are complete, if something else tells that than `settle`.
+            marked: The complete files, if markers are used instead of `settle`.
         """
         ready = self.ready(now, marked)
         return (ready[-1] if self.latest else ready[0]) if ready else None
@@ -99,15 +99,15 @@ class Files:
     def _is_complete(self, found: CheckpointFile, state: _State, now: float, marked: Container[str] | None) -> bool:
         if marked is not None:
             return found.path in marked
-        # By this machine's clock, or by that of the machine that keeps the files.
+        # By this machine's clock, or by that of the file server.
         return now - state.since >= self.settle or now - state.stamp[1] >= self.settle
 
     def done(self, found: CheckpointFile) -> None:
-        """A file was evaluated as it was seen last; if it has changed meanwhile, `look` will tell."""
+        """Marks a file as evaluated in the state seen last; `look` detects later changes."""
         self._states[found].status = DONE
 
     def failed(self, found: CheckpointFile, now: float) -> bool:
-        """A file could not be evaluated; returns whether it will be tried again before it changes."""
+        """Marks a file as failed; returns whether it will be retried before it changes."""
         state = self._states[found]
         state.tries += 1
         state.again_at = now + SECONDS_BETWEEN
@@ -117,5 +117,5 @@ class Files:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many files there are of each status."""
+        """The number of files with each status."""
         return Counter(state.status for state in self._states.values())

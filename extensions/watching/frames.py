@@ -20,23 +20,23 @@ CURVE = (
 
 
 def curves(results: Results, metric: str | None = None) -> pd.DataFrame:
-    """The checkpoints of training runs among these models, as ``testbed watch`` noted them, by run and step.
+    """Returns the checkpoints of watched training runs among these models, by run and step.
 
     Columns: ``run``, ``eval_setting``, ``metric``, ``model``, ``step`` counted in ``unit`` (``"step"`` or
-    ``"epoch"``), ``epoch`` if it is known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
-    (whether it is the best checkpoint of the run on the setting; of equal ones the first) and ``evaluation``.
+    ``"epoch"``), ``epoch`` if known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
+    (whether it is the best checkpoint of the run on the setting; ties: the first) and ``evaluation``.
     Empty if no training run was watched.
 
     Args:
-        metric: None: the main one of each setting.
+        metric: The metric; None: the main one of each setting.
 
     Raises:
         StoreError: If none of these results has the metric.
     """
-    known = sorted({each.metric for each in results.rows})
+    known = sorted({row.metric for row in results.rows})
     if metric is not None and metric not in known:
         raise StoreError(f"none of these results has the metric {metric}; they have {', '.join(known) or 'none'}")
-    models, settings = ({getattr(each, name) for each in results.rows} for name in ("model", "eval_setting"))
+    models, settings = ({getattr(row, name) for row in results.rows} for name in ("model", "eval_setting"))
     with Store.open(results.db) as store:
         return _curves(store, models, settings, metric)
 
@@ -49,13 +49,16 @@ def _curves(store: Store, models: Collection[str], settings: Collection[str], me
 
     rows: list[dict[str, Any]] = []
     for curve in curves(store, settings=settings, metric=metric):
-        points = tuple(each for each in curve.points if each.model in models)
+        points = tuple(point for point in curve.points if point.model in models)
         best = replace(curve, points=points).best()
-        for each in points:
+        for point in points:
             row: dict[str, Any] = {"run": curve.run, "eval_setting": curve.eval_setting, "metric": curve.spec.name}
-            row |= {"model": each.model, **{name: getattr(each.checkpoint, name) for name in ("step", "unit", "epoch")}}
-            row |= {"value": each.value, "low": each.low, "high": each.high, "n": each.n, "best": each == best}
-            rows.append({**row, "evaluation": each.evaluation})
+            row |= {
+                "model": point.model,
+                **{name: getattr(point.checkpoint, name) for name in ("step", "unit", "epoch")},
+            }
+            row |= {"value": point.value, "low": point.low, "high": point.high, "n": point.n, "best": point == best}
+            rows.append({**row, "evaluation": point.evaluation})
     frame = pd.DataFrame(rows, columns=list(CURVE))
     for name in ("value", "low", "high"):
         frame[name] = pd.to_numeric(frame[name])

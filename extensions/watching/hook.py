@@ -1,4 +1,4 @@
-"""The user's own command on a new best checkpoint. It is run without a shell."""
+"""Runs the user's command on a new best checkpoint, without a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 from testbed.errors import DataError
-from testbed.extensions.watching.pairing import Paired
+from testbed.extensions.watching.pairing import CheckpointComparison
 from testbed.visible import visible_line
 
 NAMES = ("path", "run", "step", "setting", "metric", "value")
@@ -16,28 +16,28 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def words_of(command: str) -> list[str]:
-    """The words of a command, placeholders in them.
+    """Splits a command into words with placeholders.
 
     Raises:
-        DataError: If it has none, a quote without its end, or an unknown placeholder.
+        DataError: If it is empty, or has an unclosed quote or an unknown placeholder.
     """
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise DataError(f"--on-new-best {command!r} cannot be cut into words: {error}") from None
+        raise DataError(f"--on-new-best {command!r} cannot be split into words: {error}") from None
     unknown = [name for word in words for name in _PLACEHOLDER.findall(word) if name not in NAMES]
     if not words or unknown:
         known = ", ".join(f"{{{name}}}" for name in NAMES)
-        what = f"has {{{unknown[0]}}}; known are {known}" if unknown else "names no program"
+        what = f"has {{{unknown[0]}}}; expected {known}" if unknown else "has no program"
         raise DataError(f"--on-new-best {command!r} {what}")
     return words
 
 
-def run_hook(words: Sequence[str], path: str, row: Paired) -> str:
+def run_hook(words: Sequence[str], path: str, row: CheckpointComparison) -> str:
     """Runs the command and waits for it; its output goes to standard error.
 
     Returns:
-        What went wrong, in a line; empty if nothing did.
+        A line about the problem; empty on success.
     """
     values = {
         "path": path,

@@ -1,4 +1,4 @@
-"""The loop: looks for files, evaluates one after the other, and tells of each."""
+"""The watch loop: looks for files, evaluates them one by one, and reports on each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
 from testbed.extensions.watching.files import REFUSED, Files, Stamp
-from testbed.extensions.watching.pairing import Paired, paired
+from testbed.extensions.watching.pairing import CheckpointComparison, paired
 from testbed.graph.options import RunOptions
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
@@ -28,22 +28,24 @@ from testbed.trackers.mirrors import Mirror, Point
 from testbed.trackers.results import log_once
 
 LOOK_SECONDS = 2.0
-TOLD = "told"  # what is claimed of an evaluation before its line is printed
-SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")  # of files that are looked into before they are evaluated
+TOLD = "told"  # the claim on an evaluation before its line is printed
+# Suffixes of files that are inspected before they are evaluated.
+SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is watched, and until when.
+class WatchRequest:
+    """The files and settings to watch, and when to stop.
 
     Attributes:
-        patterns: Of files, as `glob` has them; ``**`` stands for any folders.
-        arch: The architecture that stands before each path.
+        patterns: Patterns of files, as for `glob`; ``**`` matches any folders.
+        arch: The architecture in front of each path.
         settings: Canonical names.
-        pattern: Where epoch and step are in a path; None: as `testbed.stored_results.checkpoint_steps` has it.
-        marker: The path of the file that says that ``{path}`` is complete; None: it is when it no longer changes.
-        until: Ends after so many checkpoints have results; None never.
-        idle: Ends when no file has come or changed for so many seconds; None never.
+        pattern: Regular expression for epoch and step in a path; None: that of\n
+            `testbed.stored_results.checkpoint_steps`.
+        marker: Path of the marker file for a complete ``{path}``; None: a file is complete when it no longer changes.
+        until: Stops after this many checkpoints have results; None: never.
+        idle: Stops when no file has appeared or changed for this many seconds; None: never.
     """
 
     patterns: tuple[str, ...]
@@ -56,34 +58,34 @@ class Wanted:
 
 
 @dataclass
-class Teller:
-    """What is done about a checkpoint once it is evaluated, and what is told.
+class Reporter:
+    """Reports evaluated checkpoints and runs follow-up actions.
 
     Attributes:
-        line: Takes a message.
-        rows: Takes a checkpoint's file and its results, a row for each setting.
-        best_on: The setting on which the best checkpoint is looked for.
-        new_best: Takes the file of a new best and its row on that setting; None: nothing is done about it.
-        mirrors: Get the results, too.
-        progress: Makes what shows the progress of one evaluation.
+        line: Prints a message.
+        rows: Reports a checkpoint's file and its results, a row for each setting.
+        best_on: The setting that determines the best checkpoint.
+        new_best: Called with the file of a new best checkpoint and its row on that setting; None: no action.
+        mirrors: Trackers that also get the results.
+        progress: Creates the progress reporter of an evaluation.
     """
 
     line: Callable[[str], None]
-    rows: Callable[[CheckpointFile, Sequence[Paired]], None]
+    rows: Callable[[CheckpointFile, Sequence[CheckpointComparison]], None]
     best_on: str
-    new_best: Callable[[CheckpointFile, Paired], None] | None = None
+    new_best: Callable[[CheckpointFile, CheckpointComparison], None] | None = None
     mirrors: Sequence[Mirror] = ()
     progress: Callable[[], Progress] = SilentProgress
 
 
 @dataclass
-class Summary:
-    """What a watch has done.
+class WatchSummary:
+    """The outcome of a watch.
 
     Attributes:
-        evaluated: Checkpoints with results, whenever they were computed.
-        here: How many of these this watch computed.
-        failed: Evaluations without a result, and why.
+        evaluated: Checkpoints with results, including earlier ones.
+        here: Number of these that this watch computed.
+        failed: Evaluations without a result, with reasons.
     """
 
     evaluated: set[TrainingCheckpoint] = field(default_factory=set)
@@ -95,25 +97,25 @@ class Watch:
     """A watch.
 
     Args:
-        catalog: Where names are looked up, loaded.
-        options: How to run.
-        wanted: What is watched.
-        files: Decides what is complete, and in which order.
-        teller: What is told.
-        clock: Seconds since 1970.
-        sleep: Waits so many seconds.
+        catalog: The loaded catalog to look names up in.
+        options: Options of runs.
+        wanted: The request.
+        files: Decides which files are complete, and their order.
+        reporter: Reports results.
+        clock: Returns the seconds since 1970.
+        sleep: Waits a number of seconds.
 
     Attributes:
-        summary: What it has done so far.
+        summary: The outcome so far.
     """
 
     def __init__(
         self,
         catalog: Catalog,
         options: RunOptions,
-        wanted: Wanted,
+        wanted: WatchRequest,
         files: Files,
-        teller: Teller,
+        reporter: Reporter,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -121,24 +123,24 @@ class Watch:
         self.options = options
         self.wanted = wanted
         self.files = files
-        self.teller = teller
+        self.reporter = reporter
         self.clock = clock
         self.sleep = sleep
-        self.summary = Summary()
+        self.summary = WatchSummary()
         self._stepless: set[str] = set()
 
     def run(self) -> None:
-        """Watches until what `Wanted` says, or Ctrl-C.
+        """Watches until the conditions of the request are met, or until Ctrl-C.
 
         Raises:
-            DataError: If two files that are there at the beginning have the same step, and none has results yet.
-            KeyboardInterrupt: At Ctrl-C; what was computed until then is stored.
-            TestbedError: If the first evaluation cannot begin at all.
+            DataError: If two initial files have the same step, and none has results yet.
+            KeyboardInterrupt: At Ctrl-C; earlier results are stored.
+            TestbedError: If the first evaluation cannot begin.
         """
         began = self.clock()
         lines = self._look(at_start=True)
         for line in lines:
-            self.teller.line(line)
+            self.reporter.line(line)
         self._known()
         while not self._is_done(began):
             found = self.files.next(self.clock(), self._marked())
@@ -147,7 +149,7 @@ class Watch:
             else:
                 self.sleep(max(0.05, min(LOOK_SECONDS, self.files.settle / 2)))
             for line in self._look():
-                self.teller.line(line)
+                self.reporter.line(line)
 
     def _is_done(self, began: float) -> bool:
         if self.wanted.until is not None and len(self.summary.evaluated) >= self.wanted.until:
@@ -158,16 +160,16 @@ class Watch:
 
     @property
     def stepless(self) -> int:
-        """How many files have no step in their names."""
+        """The number of files without a step in their names."""
         return len(self._stepless)
 
     # Files --------------------------------------------------------------------------------------------------------
 
     def _look(self, at_start: bool = False) -> list[str]:
-        """Takes note of the files that are there now.
+        """Updates the list of files.
 
         Raises:
-            DataError: See `run`; a watch that goes on leaves such a file out, as while it runs.
+            DataError: See `run`; a resumed watch leaves such a file out instead.
         """
         stamps: dict[CheckpointFile, Stamp] = {}
         lines = []
@@ -175,7 +177,7 @@ class Watch:
             checkpoint = checkpoint_of(path, self.wanted.pattern)
             if checkpoint is None:
                 if path not in self._stepless:
-                    lines.append(f"{path} is left out: there is no step or epoch in its name (--pattern)")
+                    lines.append(f"{path} is left out: its name has no step or epoch (--pattern)")
                 self._stepless.add(path)
             elif (stamp := _stamp(path)) is not None:
                 stamps[CheckpointFile(path, checkpoint)] = stamp
@@ -183,17 +185,17 @@ class Watch:
         lines += self.files.look(self.clock(), stamps, stored)
         if at_start and self.files.counts[REFUSED] and not stored:
             _, _, why = lines[-1].partition(" is left out: ")
-            raise DataError(f"{why}; narrow the pattern of the files, or tell them apart by --pattern")
+            raise DataError(f"{why}; narrow the pattern of the files, or distinguish them by --pattern")
         return lines
 
     def _stored(self, files: Iterable[CheckpointFile]) -> set[CheckpointFile]:
-        """The files that the store knows from an earlier watch or run."""
+        """The files with stored results from an earlier watch or run."""
         try:
             with Store.open(self.options.db_url) as store:
-                known = {each.model for each in store.evaluations.find(None, self.wanted.settings)}
+                known = {evaluation.model for evaluation in store.evaluations.find(None, self.wanted.settings)}
         except StoreError:
             return set()
-        return {each for each in files if self._name(each) in known}
+        return {file for file in files if self._name(file) in known}
 
     def _paths(self) -> list[str]:
         found = {
@@ -204,7 +206,7 @@ class Watch:
         return sorted(path for path in found if os.path.isfile(path))
 
     def _marked(self) -> set[str] | None:
-        """The files whose markers are there; None if there are no markers."""
+        """The files with existing markers; None without markers."""
         if self.wanted.marker is None:
             return None
         return {path for path in self._paths() if os.path.exists(marker_of(self.wanted.marker, path))}
@@ -212,16 +214,16 @@ class Watch:
     # Evaluating ---------------------------------------------------------------------------------------------------
 
     def _known(self) -> None:
-        """Takes all files at once that have results already: one plan finds whether these are still right."""
+        """Handles all files with existing results at once: a single plan checks whether these are still valid."""
         ready = self.files.ready(self.clock(), self._marked())
         try:
             with Store.open(self.options.db_url) as store:
                 stored = store.evaluations.find(None, self.wanted.settings, statuses=("complete",))
         except StoreError:
-            return  # there is no store yet, or the evaluation will say what is wrong with it
-        cells = {(each.model, each.eval_setting) for each in stored}
-        known = [each for each in ready if all((self._name(each), on) in cells for on in self.wanted.settings)]
-        known = [each for each in known if not self._torn(each)]
+            return  # there is no store yet, or the evaluation will report its error
+        cells = {(evaluation.model, evaluation.eval_setting) for evaluation in stored}
+        known = [found for found in ready if all((self._name(found), on) in cells for on in self.wanted.settings)]
+        known = [found for found in known if not self._torn(found)]
         if known:
             self._finish(known, self._evaluated(known))
 
@@ -234,13 +236,13 @@ class Watch:
             report = self._evaluated([found])
         except TestbedError as error:
             if not self.summary.evaluated:
-                raise  # what keeps the first one from being evaluated will keep the others from it, too
+                raise  # the same error would prevent the other evaluations
             self._try_later(found, str(error))
             return
         self._finish([found], report)
 
     def _torn(self, found: CheckpointFile) -> str:
-        """Why a file cannot be read; empty if it can, or if only its evaluation will tell."""
+        """The reason why a file cannot be read; empty if it can, or if only its evaluation can show that."""
         if not found.path.endswith(SUFFIXES):
             return ""
         try:
@@ -251,13 +253,11 @@ class Watch:
 
     def _try_later(self, found: CheckpointFile, why: str) -> None:
         if not os.path.exists(found.path):
-            return  # the next look tells that
+            return  # the next look reports that
         if self.files.failed(found, self.clock()):
-            self.teller.line(
-                f"{found.path} cannot be evaluated yet ({why.partition(' (')[0]}); it is tried again later"
-            )
+            self.reporter.line(f"{found.path} cannot be evaluated yet ({why.partition(' (')[0]}); it will be retried")
         else:
-            self.teller.line(f"{found.path} is given up unless it changes: {why}")
+            self.reporter.line(f"{found.path} is given up unless it changes: {why}")
             self._record(found, why)
 
     def _record(self, found: CheckpointFile, why: str) -> None:
@@ -269,12 +269,12 @@ class Watch:
                     store.evaluations.record_failure(cell, "failed", why, {}, {})
                 self._note_failed(store, found, self.wanted.settings)
         except StoreError as error:
-            self.teller.line(f"that is not stored: {error}")
+            self.reporter.line(f"that is not stored: {error}")
 
     def _evaluated(self, several: Sequence[CheckpointFile]) -> Report:
-        progress = self.teller.progress()
+        progress = self.reporter.progress()
         try:
-            names = [self._name(each) for each in several]
+            names = [self._name(found) for found in several]
             report = run(self.catalog, self.options, names, self.wanted.settings, progress)
         finally:
             progress.close()
@@ -288,74 +288,82 @@ class Watch:
     # Telling ------------------------------------------------------------------------------------------------------
 
     def _finish(self, several: Sequence[CheckpointFile], report: Report) -> None:
-        """Notes steps, tells of results, and hands them on."""
+        """Records steps, reports results, and forwards them."""
         by_model: dict[str, list[Outcome]] = {}
-        for each in report.outcomes:
-            by_model.setdefault(each.model, []).append(each)
-        finished = {id(each) for each in report.finished}
+        for outcome in report.outcomes:
+            by_model.setdefault(outcome.model, []).append(outcome)
+        finished = {id(outcome) for outcome in report.finished}
         before = 0
         with Store.open(self.options.db_url, mode="write") as store:
             for found in several:
                 outcomes = by_model.get(self._name(found), [])
-                done = {each.setting: each for each in outcomes if id(each) in finished and each.evaluation_id}
-                missing = [each for each in outcomes if id(each) not in finished]
+                done = {
+                    outcome.setting: outcome
+                    for outcome in outcomes
+                    if id(outcome) in finished and outcome.evaluation_id
+                }
+                missing = [outcome for outcome in outcomes if id(outcome) not in finished]
                 if missing and not done and not os.path.exists(found.path):
                     continue  # it was deleted meanwhile
                 self.files.done(found)
-                self._note_failed(store, found, [each.setting for each in missing])
-                for each in missing:
-                    self.summary.failed.append(f"{found.path} on {each.setting} {each.status}: {each.reason}")
-                    self.teller.line(self.summary.failed[-1])
+                self._note_failed(store, found, [outcome.setting for outcome in missing])
+                for outcome in missing:
+                    self.summary.failed.append(f"{found.path} on {outcome.setting} {outcome.status}: {outcome.reason}")
+                    self.reporter.line(self.summary.failed[-1])
                 if done:
                     before += not self._tell(store, found, done)
         if before:
             noun = "checkpoint was" if before == 1 else "checkpoints were"
-            self.teller.line(f"{before:,} {noun} evaluated before, or by another watch")
+            self.reporter.line(f"{before:,} {noun} evaluated before, or by another watch")
 
     def _tell(self, store: Store, found: CheckpointFile, done: Mapping[str, Outcome]) -> bool:
-        """Tells of a checkpoint; returns whether nobody has told it before."""
-        ids = {setting: each.evaluation_id for setting, each in done.items() if each.evaluation_id is not None}
+        """Reports a checkpoint; returns whether it had not been reported before."""
+        ids = {setting: value.evaluation_id for setting, value in done.items() if value.evaluation_id is not None}
         self._note(store, ids, found.checkpoint)
         self.summary.evaluated.add(found.checkpoint)
-        fresh = [setting for setting, each in ids.items() if TOLD not in told_of(store.evaluations.get(each))]
+        fresh = [setting for setting, value in ids.items() if TOLD not in told_of(store.evaluations.get(value))]
         rows = paired(store, found.checkpoint, self._name(found), fresh) if fresh else []
         rows = [row for row in rows if store.checkpoints.claim(row.point.evaluation, TOLD)]
         if rows:
             self.summary.here += 1
-            self.teller.rows(found, rows)
+            self.reporter.rows(found, rows)
             for row in rows:
-                if row.new_best and row.curve.eval_setting == self.teller.best_on and self.teller.new_best is not None:
-                    self.teller.new_best(found, row)
-        for mirror in self.teller.mirrors:
+                if (
+                    row.new_best
+                    and row.curve.eval_setting == self.reporter.best_on
+                    and self.reporter.new_best is not None
+                ):
+                    self.reporter.new_best(found, row)
+        for mirror in self.reporter.mirrors:
             self._mirror(store, mirror, found.checkpoint, ids)
         return bool(rows)
 
     def _mirror(self, store: Store, mirror: Mirror, checkpoint: TrainingCheckpoint, ids: Mapping[str, int]) -> None:
-        """Logs what a mirror does not have."""
+        """Logs the points that a mirror does not have."""
         point = Point(checkpoint.run, label_of(checkpoint.run), checkpoint.step, checkpoint.unit)
         if problem := log_once(store, mirror, point, list(ids.values())):
-            self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {problem}")
+            self.reporter.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {problem}")
 
     def close(self) -> None:
-        """Ends the mirrors."""
-        for mirror in self.teller.mirrors:
+        """Closes the mirrors."""
+        for mirror in self.reporter.mirrors:
             mirror.close()
 
     def _note_failed(self, store: Store, found: CheckpointFile, settings: Sequence[str]) -> None:
-        """Notes the step of a checkpoint with its evaluations that failed."""
+        """Records the step of a checkpoint with its failed evaluations."""
         cells = store.evaluations.find([self._name(found)], settings, statuses=("failed", "unsupported"))
-        store.checkpoints.note([each.id for each in cells], found.checkpoint)
+        store.checkpoints.note([cell.id for cell in cells], found.checkpoint)
 
     def _note(self, store: Store, ids: Mapping[str, int], checkpoint: TrainingCheckpoint) -> None:
-        """Notes the step, where it is not noted already."""
-        evaluations = [store.evaluations.get(each) for each in ids.values()]
-        lacking = [each.id for each in evaluations if checkpoint not in checkpoints([each]).values()]
+        """Records the step, unless it is already recorded."""
+        evaluations = [store.evaluations.get(one_id) for one_id in ids.values()]
+        lacking = [evaluation.id for evaluation in evaluations if checkpoint not in checkpoints([evaluation]).values()]
         if lacking:
             store.checkpoints.note(lacking, checkpoint)
 
 
 def marker_of(marker: str, path: str) -> str:
-    """The path of the file that says that another one is complete."""
+    """The path of the marker for a complete file."""
     return marker.replace("{path}", path).replace("{folder}", os.path.dirname(path))
 
 

@@ -1,4 +1,4 @@
-"""Each checkpoint beside the best before it, on each setting.
+"""Compares each checkpoint with the best one before it, on each setting.
 
 The test is that of `testbed compare`. The best one before was chosen on the same samples, so a decline is tested
 against the choice among all checkpoints before.
@@ -26,25 +26,25 @@ from testbed.stored_results.side_by_side import SampleTable, scores_of
 
 Array = np.ndarray[Any, Any]
 
-SAME = 1e-6  # a metric and a mean of scores that differ by no more are the same
+SAME = 1e-6  # tolerance between a metric and a mean of scores
 BETTER, WORSE, TIED, FIRST, UNKNOWN = "better", "worse", "tied", "first", "not compared"
 
 
 @dataclass(frozen=True)
-class Paired:
+class CheckpointComparison:
     """A checkpoint on a setting.
 
     Attributes:
         curve: The run's curve on the setting.
         point: The checkpoint.
-        best: The best one before; None if there is none.
-        score: What the compared score of each sample declares.
+        best: The best one before; None for the first.
+        score: Declaration of the compared score.
         verdict: `BETTER`, `WORSE` or `TIED`; `FIRST` if there is none before, `UNKNOWN` if they cannot be compared.
         comparison: The scores of the samples of both; None if they were not compared.
-        p: The p-value, adjusted over the settings; of a decline, also for the choice of the best.
-        why: Why they were not compared.
-        new_best: Whether no other checkpoint of the run has a value as good.
-        expected: What to expect of the best checkpoint until now on other samples; see `expected_of_best`.
+        p: The p-value, adjusted over the settings; for a decline, also for the selection of the best.
+        why: Reason why they were not compared.
+        new_best: Whether it is the only best checkpoint of the run so far.
+        expected: Expected value of the best checkpoint so far on other samples; see `expected_of_best`.
     """
 
     curve: TrainingCurve
@@ -59,7 +59,7 @@ class Paired:
     expected: float | None = None
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON."""
+        """The comparison as JSON."""
         compared, best = self.comparison, self.best
         return {
             "run": self.curve.run,
@@ -78,12 +78,14 @@ class Paired:
         }
 
 
-def paired(store: Store, checkpoint: TrainingCheckpoint, model: str, settings: Iterable[str]) -> list[Paired]:
-    """A checkpoint on each setting beside the best one before it in the same run.
+def paired(
+    store: Store, checkpoint: TrainingCheckpoint, model: str, settings: Iterable[str]
+) -> list[CheckpointComparison]:
+    """Compares a checkpoint with the best one before it in the same run, on each setting.
 
     Args:
         store: The results store.
-        checkpoint: Which step of which run it is.
+        checkpoint: The run and step.
         model: Its name.
         settings: The settings; those without a result are left out.
     """
@@ -103,7 +105,7 @@ def paired(store: Store, checkpoint: TrainingCheckpoint, model: str, settings: I
 
 
 def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tuple[TrainingCurve, CurvePoint, float]]:
-    """The best checkpoint of each run on each setting, and what to expect of it on other samples.
+    """Finds the best checkpoint of each run on each setting, and its expected value on other samples.
 
     Runs with one checkpoint, and those whose metric is not the mean of a score of samples, are left out.
     """
@@ -115,28 +117,30 @@ def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tu
     ]
 
 
-def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> Paired:
+def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> CheckpointComparison:
     best, alone = curve.best(before=point.checkpoint.step), curve.best() == point
     if best is None:
         first = curve.points[0] == point
-        return Paired(curve, point, None, FIRST if first else UNKNOWN, why=_unknown(curve, first), new_best=alone)
+        return CheckpointComparison(
+            curve, point, None, FIRST if first else UNKNOWN, why=_unknown(curve, first), new_best=alone
+        )
     try:
         found = compare_pairs(store, [point.model, best.model], [curve.eval_setting])
     except TestbedError as error:
-        return Paired(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
-    row = Paired(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
+        return CheckpointComparison(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
+    row = CheckpointComparison(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
     until = [each for each in curve.points if each.checkpoint.step <= point.checkpoint.step]
     scores = _Scores(store, curve, until)
     return replace(row, p=_p(row, scores), expected=scores.expected())
 
 
-def _p(row: Paired, scores: _Scores) -> float:
-    """The p-value of the difference to the best one before, of a decline also for the choice of that."""
+def _p(row: CheckpointComparison, scores: _Scores) -> float:
+    """The p-value of the difference from the best one before; for a decline, adjusted for its selection."""
     assert row.comparison is not None
     assert row.best is not None
     earlier = [each for each in scores.points if each.checkpoint.step < row.point.checkpoint.step]
     if row.comparison.difference == 0 or len(earlier) < 2 or _direction(row) == BETTER:
-        return row.comparison.p  # of an improvement over the best of several it is too large, never too small
+        return row.comparison.p  # conservative for an improvement over the best of several
     assert row.score is not None
     found = scores.decline(row.comparison.p, row.score, row.point, earlier, row.best)
     return min(1.0, len(earlier) * row.comparison.p) if found is None else found
@@ -159,7 +163,7 @@ class _Scores:
     def decline(
         self, p: float, score: MetricSpec, point: CurvePoint, earlier: Sequence[CurvePoint], best: CurvePoint
     ) -> float | None:
-        """See `testbed.metrics.inference.selected.decline`; None where the samples of the best one are others."""
+        """See `testbed.metrics.inference.selected.decline`; None if the best one has other samples."""
         of = {each.evaluation: self._evaluations[each.evaluation] for each in (point, *earlier)}
         same = [each for each in earlier if of[each.evaluation].dataset_id == of[point.evaluation].dataset_id]
         if best not in same:
@@ -169,13 +173,13 @@ class _Scores:
             sign * scores_of(self.store, of[each.evaluation], score.name).astype(np.float64) for each in (point, *same)
         )
         counted = np.isfinite(new) & np.isfinite(others[same.index(best)])
-        differing = [np.where(np.isfinite(each), each, new)[counted] for each in others]
+        differing = [np.where(np.isfinite(scores), scores, new)[counted] for scores in others]
         clusters = self._clusters(of[point.evaluation])
         clusters = None if clusters is None else clusters[counted]
         return decline(p, new[counted], np.stack(differing), same.index(best), clusters)
 
     def expected(self) -> float | None:
-        """See `expected_of_best`, of the main metric where it is the mean of a score of samples."""
+        """See `expected_of_best`, for the main metric if it is the mean of per-sample scores."""
         of = [self._evaluations[each.evaluation] for each in self.points]
         if len({each.dataset_id for each in of}) != 1 or self.curve.spec.better not in (HIGHER, LOWER):
             return None
@@ -189,7 +193,7 @@ class _Scores:
         return sign * expected_of_best(np.stack(found), self._clusters(of[0]))
 
     def _mean_of(self, evaluation: Evaluation, value: float) -> Array | None:
-        """The scores of samples whose mean a value is."""
+        """The per-sample scores whose mean is a value."""
         for scores in self.store.scores.read(evaluation.id).values():
             counted = scores[np.isfinite(scores)]
             if len(counted) and abs(float(np.mean(counted, dtype=np.float64)) - value) < SAME:
@@ -199,25 +203,25 @@ class _Scores:
 
     @cached_property
     def _evaluations(self) -> dict[int, Evaluation]:
-        return {each.evaluation: self.store.evaluations.get(each.evaluation) for each in self.points}
+        return {point.evaluation: self.store.evaluations.get(point.evaluation) for point in self.points}
 
     def _clusters(self, evaluation: Evaluation) -> Array | None:
         infos = SampleTable(self.store).of(evaluation).samples
-        return None if groups_of(infos) is None else clusters_of(each.group for each in infos)
+        return None if groups_of(infos) is None else clusters_of(info.group for info in infos)
 
 
 def _unknown(curve: TrainingCurve, first: bool) -> str:
-    return "" if first else f"whether a higher or a lower {curve.spec.name} is better is not known"
+    return "" if first else f"it is unknown whether a higher or a lower {curve.spec.name} is better"
 
 
-def _verdict(row: Paired, p: float) -> str:
+def _verdict(row: CheckpointComparison, p: float) -> str:
     assert row.comparison is not None
     if p >= SIGNIFICANT or row.comparison.difference == 0:
         return TIED
     return _direction(row)
 
 
-def _direction(row: Paired) -> str:
+def _direction(row: CheckpointComparison) -> str:
     assert row.comparison is not None
     assert row.score is not None
     better = row.score.better or row.curve.spec.better

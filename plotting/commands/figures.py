@@ -1,4 +1,4 @@
-"""``testbed figures``: figures of whatever a store holds."""
+"""``testbed figures``: figures of stored results."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion"
 
 @store_command
 @folder_option("figures")
-@click.option("--kinds", cls=ManyWords, type=click.Choice(KINDS), help="What to draw.  [default: everything]")
+@click.option("--kinds", cls=ManyWords, type=click.Choice(KINDS), help="The kinds to draw.  [default: everything]")
 @models_option
 @settings_option
 @click.option("--metric", metavar="NAME", help="The metric, a rate.  [default: the main one of each setting]")
 @click.option(
     "--clean",
     metavar="SETTING",
-    help="What shifts are compared with.  [default: the unperturbed setting of the same samples, else val]",
+    help="The setting that shifts are compared with.  [default: the unperturbed setting of the same samples, else val]",
 )
 @label_option
 @click.option(
     "--formats",
     cls=ManyWords,
     type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
-    help="Images to draw besides the HTML; they need the extra figures and a browser.",
+    help="Image formats to write in addition to HTML; they require the extra figures and a browser.",
 )
 @width_option
 @plugin_option
@@ -54,8 +54,8 @@ def command(
     """Draw figures of stored results, as HTML and JSON.
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; risk by
-    coverage; confusion matrices; accuracy against the number of parameters; curves of watched training runs. One line
-    says what was skipped.
+    coverage; confusion matrices; accuracy against the number of parameters; curves of watched training runs. Prints a
+    line about what was skipped.
     """
     from testbed.db.store import Store
     from testbed.plotting.figures import collect
@@ -76,7 +76,7 @@ def command(
         if not settings:
             note_parts(store)
         found, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
-        made = [(each, each.draw(), out / f"{each.name}.html") for each in found]
+        made = [(drawing, drawing.draw(), out / f"{drawing.name}.html") for drawing in found]
         printed = [(drawn(each.draw, width) if width and formats else figure, path) for each, figure, path in made]
     for each, figure, path in made:
         write(figure, path, plotlyjs="directory")

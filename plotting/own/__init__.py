@@ -1,1 +1,1 @@
-"""Figures of whatever a store holds; `testbed.plotting.figures` draws all of them."""
+"""Figures of a store's results; `testbed.plotting.figures` draws all of them."""

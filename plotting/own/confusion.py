@@ -1,4 +1,4 @@
-"""Confusion matrices: which classes a model takes for which others."""
+"""Confusion matrices: which classes a model mistakes for which others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import finish
 from testbed.stored_results.predictions import has_logits, predictions_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 3
 MOST_CLASSES = 30
-SHOWN_COUNTS = 15  # up to so many classes, the counts are written into the fields
+SHOWN_COUNTS = 15  # largest number of classes with counts written into the fields
 
 
 class Confusions(NamedTuple):
@@ -26,9 +26,9 @@ class Confusions(NamedTuple):
 
     Attributes:
         counts: Integer array [classes, classes]: true × predicted.
-        names: Of the classes.
-        left_out: How many other classes there are.
-        unread: How many samples could not be read, and do not count.
+        names: Names of the classes.
+        left_out: Number of omitted classes.
+        unread: Number of unreadable samples, which do not count.
     """
 
     model: str
@@ -40,7 +40,7 @@ class Confusions(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each of the best models on each setting that departs from no other one."""
+    """Yields a figure for each of the best models on each unperturbed setting."""
     for setting in own.unperturbed:
         values = own.values(setting)
         drawn = 0
@@ -51,18 +51,18 @@ def figures(own: Own) -> Found:
             try:
                 found = confusions(own, evaluation)
             except TestbedError as error:
-                yield Passed(f"confusion of {model} on {setting}", str(error))
+                yield Omission(f"confusion of {model} on {setting}", str(error))
                 continue
             drawn += 1
-            yield Drawn(file_name("confusion", setting, model), partial(draw, found), numbers(found))
+            yield Drawing(file_name("confusion", setting, model), partial(draw, found), numbers(found))
         if not drawn:
-            yield Passed(f"confusion on {setting}", "no predicted classes are stored")
+            yield Omission(f"confusion on {setting}", "no predicted classes are stored")
         elif len(values) > MOST_MODELS:
-            yield Passed(f"confusion on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+            yield Omission(f"confusion on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
 
 
 def confusions(own: Own, evaluation: Evaluation) -> Confusions:
-    """Counts of one evaluation. Of many classes, those with the most mistakes, the rest left out.
+    """Counts the confusions of an evaluation; if there are many classes, only the most confused ones.
 
     Raises:
         StoreError: If the targets are not single classes.
@@ -81,28 +81,28 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
         evaluation.model,
         evaluation.eval_setting,
         counts[np.ix_(shown, shown)],
-        [predicted.classes_named.of(int(each)) for each in shown],
+        [predicted.classes_named.of(int(class_number)) for class_number in shown],
         size - len(shown),
         int((predicted.classes < 0).sum()),
     )
 
 
 def count(targets: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
-    """Counts [classes, classes], true × predicted, of samples that have a prediction."""
+    """Counts [classes, classes], true × predicted, of samples with a prediction."""
     known = predicted >= 0
     places = targets[known] * classes + predicted[known]
     return np.bincount(places, minlength=classes * classes).reshape(classes, classes)
 
 
 def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
-    """The classes that have a part in the most mistakes, at most so many, in their own order."""
+    """The classes involved in the most mistakes, up to a number, in their original order."""
     wrong = counts - np.diag(np.diag(counts))
     order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")
     return np.sort(order[:most])
 
 
 def draw(found: Confusions) -> Figure:
-    """A field for each pair of classes, shaded by its share of the true class."""
+    """Draws a field for each pair of classes, shaded by its share of the true class."""
     import plotly.graph_objects as go
 
     totals = found.counts.sum(axis=1, keepdims=True)

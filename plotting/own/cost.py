@@ -12,26 +12,26 @@ import pandas as pd
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.labels import add_names
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name
 from testbed.plotting.style import Mark, add_points, finish, padded
 from testbed.registry import registry
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_MODELS = 100  # that were never loaded here: each is built, without weights, to count its parameters
+MOST_MODELS = 100  # limit for models never loaded here: each is built without weights to count its parameters
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one."""
+    """Yields a figure for each unperturbed setting."""
     models = list(dict.fromkeys(own.frame["model"]))
-    stored = {each.name: each.parameters for each in own.store.results.model_facts()}
+    stored = {facts.name: facts.parameters for facts in own.store.results.model_facts()}
     unloaded = [model for model in models if stored.get(model) is None]
     sizes = {**stored, **{model: _parameters(model) for model in unloaded[:MOST_MODELS]}}
     unknown = sorted(model for model in models if sizes.get(model) is None)
     if unknown:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-        yield Passed("cost", f"the number of parameters is not known of {', '.join(unknown[:3])}{more}")
+        yield Omission("cost", f"the number of parameters is unknown for {', '.join(unknown[:3])}{more}")
     for setting in own.unperturbed:
         values = own.values(setting)
         points = (
@@ -40,17 +40,17 @@ def figures(own: Own) -> Found:
             .dropna(subset=["parameters"])
         )
         if len(points) < 2:
-            yield Passed(f"cost on {setting}", "fewer than two models with a known number of parameters")
+            yield Omission(f"cost on {setting}", "fewer than two models with a known number of parameters")
             continue
         better = own.specs[setting].better
         if better not in (HIGHER, LOWER):
-            yield Passed(
-                f"cost on {setting}", f"whether a higher or a lower {own.metrics[setting]} is better is unknown"
+            yield Omission(
+                f"cost on {setting}", f"it is unknown whether a higher or a lower {own.metrics[setting]} is better"
             )
             continue
         gain = points["value"].to_numpy() * (1 if better == HIGHER else -1)
         points["on_front"] = pareto(points["parameters"].to_numpy(), gain)
-        yield Drawn(
+        yield Drawing(
             file_name("cost", setting),
             partial(draw, points, setting, own.metrics[setting], own.marks, own.labels),
             numbers(points, setting, own.metrics[setting]),
@@ -63,7 +63,7 @@ def _parameters(model: str) -> int | None:
 
 
 def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which models no other one beats: none is at least as good at no more cost, and better in one of the two.
+    """Finds the models that no other model dominates: at least as good at no more cost, and better in one of the two.
 
     Args:
         cost: Float array [n]; less is better.
@@ -80,7 +80,7 @@ def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarra
 def draw(
     points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Mark], pinned: Sequence[str] = ()
 ) -> Figure:
-    """A point for each model, and a line along those that no other one beats, with their names."""
+    """Draws a point for each model, and a labelled line along the Pareto front."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -119,11 +119,11 @@ def numbers(points: pd.DataFrame, setting: str, metric: str) -> dict[str, Any]:
         "metric": metric,
         "models": [
             {
-                "model": each.Index,
-                "parameters": int(each.parameters),
-                "value": 100 * each.value,
-                "on_front": bool(each.on_front),
+                "model": row.Index,
+                "parameters": int(row.parameters),
+                "value": 100 * row.value,
+                "on_front": bool(row.on_front),
             }
-            for each in points.itertuples()
+            for row in points.itertuples()
         ],
     }

@@ -1,4 +1,4 @@
-"""Risk-coverage curves: how often a model is wrong, if it answers only the samples that it is surest of."""
+"""Risk-coverage curves: a model's error rate if it answers only the samples it is most confident about."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_MODELS = 8
-MOST_POINTS = 500  # of a curve
+MOST_POINTS = 500  # per curve
 MOST_TIED = 0.05  # of the samples may be tied at the top without a word
 
 
-class Line(NamedTuple):
+class RiskCurve(NamedTuple):
     """The curve of a model, and the number of samples."""
 
     model: str
@@ -29,12 +29,12 @@ class Line(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one, with a line for each model."""
+    """Yields a figure for each unperturbed setting, with a line for each model."""
     return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers, Own.log_odds)
 
 
-def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
-    """The curve of a model; samples that could not be read are wrong, and the last to be answered.
+def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> RiskCurve:
+    """Computes the curve of a model; unreadable samples count as wrong and are answered last.
 
     Args:
         model: The model.
@@ -43,17 +43,17 @@ def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, 
     """
     known = np.isfinite(confidence) & np.isfinite(correct)
     found = curve(np.where(known, confidence, -np.inf), np.where(known, 1 - correct, 1))
-    return Line(model, found, len(correct))
+    return RiskCurve(model, found, len(correct))
 
 
-def _shown(each: Line) -> np.ndarray[Any, Any]:
-    """The places of the points of a curve that are drawn, spread evenly over coverage."""
+def _shown(each: RiskCurve) -> np.ndarray[Any, Any]:
+    """Indices of the points of a curve to draw, spread evenly over coverage."""
     wanted = np.linspace(0, 1, MOST_POINTS)
     return np.unique(np.minimum(np.searchsorted(each.curve.coverage, wanted), len(each.curve.coverage) - 1))
 
 
-def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
-    """A line for each model in its colour, with dashes of its own."""
+def draw(lines: list[RiskCurve], setting: str, marks: Mapping[str, Mark]) -> Figure:
+    """Draws a line for each model in its colour, with dashes of its own."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -75,13 +75,13 @@ def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
     return figure
 
 
-def _name(each: Line) -> str:
+def _name(each: RiskCurve) -> str:
     """The model, and how many samples it is equally sure of where a line begins late for that."""
     first = round(float(each.curve.coverage[0]) * each.n)
     return short(each.model, 40) + (f" ({first:,} equally sure)" if first > MOST_TIED * each.n else "")
 
 
-def numbers(each: Line) -> Numbers:
+def numbers(each: RiskCurve) -> Numbers:
     """The points of a model's curve; rates in percent."""
     return {
         "points": [

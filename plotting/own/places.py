@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import StoreError
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.page import scaled
 from testbed.plotting.style import finish
 from testbed.stored_results.ranking import RankedModel, ranking
@@ -20,18 +20,18 @@ ROW = 26  # pixels
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one."""
+    """Yields a figure for each unperturbed setting."""
     for setting in own.unperturbed:
         values = own.values(setting)
         models = best(values, MOST_MODELS, own.specs[setting])
         try:
             found = ranking(own.store, [setting], models, own.metrics[setting])
         except StoreError as error:
-            yield Passed(f"ranking on {setting}", str(error))
+            yield Omission(f"ranking on {setting}", str(error))
             continue
         if len(values) > MOST_MODELS:
-            yield Passed(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
-        yield Drawn(
+            yield Omission(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
+        yield Drawing(
             file_name("ranking", setting),
             partial(draw, found.rows, setting, own.metrics[setting]),
             numbers(found.rows, setting, own.metrics[setting]),
@@ -39,7 +39,7 @@ def figures(own: Own) -> Found:
 
 
 def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
-    """A bar for each model, the best on top. Dark ones do not differ significantly from the best."""
+    """Draws a bar for each model, the best on top. Dark ones do not differ significantly from the best."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -85,12 +85,12 @@ def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
 
 
 def is_tied(row: RankedModel, rows: list[RankedModel]) -> bool:
-    """Whether a model is the best or does not differ significantly from it."""
+    """Returns whether a model is the best or does not differ significantly from it."""
     return row.place.rank == rows[0].place.rank or rows[0].model in row.tied_with
 
 
 def _rank(row: RankedModel) -> str:
-    """The rank, and its interval where that is wider."""
+    """The rank, and its interval if it is wider."""
     place = row.place
     return (
         f"{place.rank}" if place.rank_low == place.rank_high else f"{place.rank} ({place.rank_low}–{place.rank_high})"
@@ -98,7 +98,7 @@ def _rank(row: RankedModel) -> str:
 
 
 def _ends(row: RankedModel) -> tuple[float, float] | None:
-    """The interval of a model's value in percent; None if nothing is known about the spread."""
+    """The interval of a model's value in percent; None if the spread is unknown."""
     low, high = row.place.low, row.place.high
     return None if low is None or high is None else (100 * low, 100 * high)
 

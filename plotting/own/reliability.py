@@ -24,10 +24,10 @@ COLUMNS = 3
 
 
 class Reliability(NamedTuple):
-    """How often a model is right, by how sure it is.
+    """A model's accuracy by confidence.
 
     Attributes:
-        bins: Of those that are not empty: ``n``, ``confidence`` and ``accuracy`` (means), ``low`` and ``high``
+        bins: The bins that are not empty: ``n``, ``confidence`` and ``accuracy`` (means), ``low`` and ``high``
             (Wilson's interval of 95 %).
         error: The expected calibration error, with bins of equal width.
         n: The number of samples that count.
@@ -40,12 +40,12 @@ class Reliability(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each setting that departs from no other one, with a panel for each model."""
+    """Yields a figure for each unperturbed setting, with a panel for each model."""
     return by_confidence(own, "reliability", MOST_MODELS, reliability, draw, numbers)
 
 
 def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
-    """Bins of equal width, each open below.
+    """Computes bins of equal width, each open below.
 
     Args:
         model: The model.
@@ -64,35 +64,35 @@ def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarra
 
 
 def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> Figure:
-    """A panel for each model in its colour: the diagonal, and a point for each bin, larger with more samples."""
+    """Draws a panel for each model in its colour: the diagonal, and a point for each bin, larger with more samples."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    titles = [f"{short(each.model, 32)}<br>ECE {100 * each.error:.2f} %" for each in panels]
+    titles = [f"{short(panel.model, 32)}<br>ECE {100 * panel.error:.2f} %" for panel in panels]
     figure = make_subplots(rows, columns, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
-    for number, each in enumerate(panels):
+    for number, panel in enumerate(panels):
         where = {"row": number // columns + 1, "col": number % columns + 1}
-        accuracy = 100 * each.bins["accuracy"]
+        accuracy = 100 * panel.bins["accuracy"]
         diagonal = {"color": "black", "dash": "dash", "width": 1}
         figure.add_trace(go.Scatter(x=[0, 100], y=[0, 100], mode="lines", line=diagonal, hoverinfo="skip"), **where)
         figure.add_trace(
             go.Scatter(
-                x=100 * each.bins["confidence"],
+                x=100 * panel.bins["confidence"],
                 y=accuracy,
                 mode="lines+markers",
-                line={"color": marks[each.model].colour},
-                marker={"size": 5 + 15 * np.sqrt(each.bins["n"] / each.n)},
+                line={"color": marks[panel.model].colour},
+                marker={"size": 5 + 15 * np.sqrt(panel.bins["n"] / panel.n)},
                 error_y={
                     "type": "data",
                     "symmetric": False,
-                    "array": 100 * each.bins["high"] - accuracy,
-                    "arrayminus": accuracy - 100 * each.bins["low"],
+                    "array": 100 * panel.bins["high"] - accuracy,
+                    "arrayminus": accuracy - 100 * panel.bins["low"],
                     "thickness": 1,
                     "width": 2,
                 },
-                customdata=each.bins["n"],
+                customdata=panel.bins["n"],
                 hovertemplate="confidence %{x:.1f} %<br>accuracy %{y:.1f} %<br>%{customdata} samples<extra></extra>",
             ),
             **where,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import mean_and_stderr
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import Mark, faint, finish
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Curves(NamedTuple):
     """Accuracy by severity.
 
     Attributes:
-        name: Of the corruption, or of the collection.
+        name: Name of the corruption or the collection.
         points: ``model``, ``severity`` (0: the clean setting), ``value``, ``low``, ``high`` (fractions; NaN where there
             is no interval).
-        metric: What is measured.
-        band: What the bands are, in words.
+        metric: The metric.
+        band: Description of the bands.
     """
 
     name: str
@@ -44,16 +44,16 @@ class Curves(NamedTuple):
 
 
 def figures(own: Own) -> Found:
-    """One for each corruption with two severities or more, then one for each collection of corruptions."""
+    """Yields a figure for each corruption with at least two severities, then one for each collection."""
     if not own.severities:
-        yield Passed("severity curves", "no corruption has results of two severities")
+        yield Omission("severity curves", "no corruption has results of two severities")
     collections: dict[tuple[str, str], dict[str, dict[int, str]]] = {}
     for name, on in own.severities.items():
         models, left = _models(own, list(on.values()))
         if left:
-            yield Passed(f"severity curves of {name}", f"{left} more models; --models chooses")
+            yield Omission(f"severity curves of {name}", f"{left} more models; --models chooses")
         curves = corruption_curves(own, name, on, models)
-        yield Drawn(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
+        yield Drawing(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
         root, _, last = name.rpartition(".")
         form = next((form for form in ("_in-memory", "_on-disk") if last.endswith(form)), "")
         if root:
@@ -64,19 +64,23 @@ def figures(own: Own) -> Found:
             members = [on[level] for on in corruptions.values() for level in levels]
             curves = mean_curves(own, root + form, corruptions, levels, _models(own, members)[0])
             if len(curves.points):
-                yield Drawn(file_name("severity-mean", root + form), partial(draw, curves, own.marks), numbers(curves))
+                yield Drawing(
+                    file_name("severity-mean", root + form), partial(draw, curves, own.marks), numbers(curves)
+                )
 
 
 def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:
-    """The curves of one corruption, with intervals over its samples: Wilson's (1927) where each is right or wrong."""
+    """The curves of a corruption, with intervals over samples: Wilson's (1927) for right or wrong."""
     clean, spec = own.cleans.get(next(iter(on.values()))), own.specs[on[min(on)]]
     rows = []
     for level, setting in {**({0: clean} if clean else {}), **on}.items():
         values = own.values(setting)
         for model in models:
             if model in values.index:
-                value, error, n, of = (float(values.loc[model, each]) for each in ("value", "stderr", "n", "clusters"))
-                sizes = (int(each) if each > 0 else None for each in (n, of))
+                value, error, n, of = (
+                    float(values.loc[model, column]) for column in ("value", "stderr", "n", "clusters")
+                )
+                sizes = (int(number) if number > 0 else None for number in (n, of))
                 low, high = interval(spec, value, error, *sizes) or (np.nan, np.nan)
                 rows.append((model, level, value, low, high))
     return Curves(name, _frame(rows), spec.name, "95 %, Wilson, over samples" if spec.zero_one else _BAND_OF_MEANS)
@@ -85,9 +89,9 @@ def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]
 def mean_curves(
     own: Own, name: str, corruptions: dict[str, dict[int, str]], levels: list[int], models: list[str]
 ) -> Curves:
-    """The mean over corruptions at each severity; its standard error is that of the samples' means over corruptions.
+    """The mean over corruptions at each severity, with the standard error of the samples' means over corruptions.
 
-    A sample is in every corruption, so that these are not independent.
+    Every corruption has the same samples, so corruptions are not independent.
     """
     rows = []
     first = next(iter(corruptions.values()))[levels[0]]
@@ -96,8 +100,8 @@ def mean_curves(
     for level, settings in {**({0: [clean]} if clean else {}), **at}.items():
         values = [own.values(setting)["value"] for setting in settings]
         for model in models:
-            if all(model in each.index for each in values):
-                mean = float(np.mean([each[model] for each in values]))
+            if all(model in series.index for series in values):
+                mean = float(np.mean([series[model] for series in values]))
                 error, n = _stderr(own, settings, model, metric)
                 spec = replace(own.specs[first], zero_one=False)
                 rows.append((model, level, mean, *(interval(spec, mean, error, n) or (np.nan, np.nan))))
@@ -105,18 +109,18 @@ def mean_curves(
 
 
 def _stderr(own: Own, settings: list[str], model: str, metric: str) -> tuple[float | None, int | None]:
-    """Of the mean over settings with the same samples, and their number; None where no scores of samples are stored."""
+    """Standard error of the mean over settings with the same samples, and their number; None without stored scores."""
     scores = [own.scores(setting, model, metric) for setting in settings]
     cells = [own.evaluations.get(setting, {}).get(model) for setting in settings]
-    same = len({each.dataset_id for each in cells if each is not None}) == 1
-    if not same or any(each is None for each in scores):
+    same = len({cell.dataset_id for cell in cells if cell is not None}) == 1
+    if not same or any(score is None for score in scores):
         return None, None
-    means = np.mean(np.stack([each for each in scores if each is not None]), axis=0)
+    means = np.mean(np.stack([score for score in scores if score is not None]), axis=0)
     return mean_and_stderr(means)[1], len(means)
 
 
 def _models(own: Own, settings: list[str]) -> tuple[list[str], int]:
-    """The best models by their mean, and how many others there are."""
+    """The models with the best means, and the number of the others."""
     values = pd.concat([own.values(setting)["value"] for setting in settings], axis=1).mean(axis=1)
     chosen = best(pd.DataFrame({"value": values}), MOST_MODELS, own.specs[settings[0]])
     return chosen, len(values) - len(chosen)
@@ -127,7 +131,7 @@ def _frame(rows: list[tuple[str, int, float, float, float]]) -> pd.DataFrame:
 
 
 def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
-    """Lines with bands in the colours of the models, each with dashes of its own."""
+    """Draws lines with bands in the models' colours, each with dashes of its own."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -170,18 +174,18 @@ def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
 
 
 def numbers(curves: Curves) -> dict[str, Any]:
-    """The numbers as plain values, in percent; None where there is no interval."""
+    """The numbers as plain values, in percent; None without an interval."""
     return {
         "name": curves.name,
         "metric": curves.metric,
         "band": curves.band,
         "points": [
             {
-                "model": each.model,
-                "severity": int(each.severity),
-                **{key: percent(getattr(each, key)) for key in ("value", "low", "high")},
+                "model": row.model,
+                "severity": int(row.severity),
+                **{key: percent(getattr(row, key)) for key in ("value", "low", "high")},
             }
-            for each in curves.points.itertuples()
+            for row in curves.points.itertuples()
         ],
     }
 

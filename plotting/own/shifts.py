@@ -9,7 +9,7 @@ import pandas as pd
 
 from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import scatter_figure
 from testbed.plotting.setting_labels import setting_label
@@ -18,29 +18,29 @@ CONFIDENCE = 0.95
 
 
 def figures(own: Own) -> Found:
-    """A scatter plot for each shift; the severities of a corruption are averaged into one."""
+    """Yields a scatter plot for each shift; the severities of a corruption are averaged."""
     shifts = _shifts(own)
     if not shifts:
-        yield Passed(
+        yield Omission(
             "clean against shifts", "no stored setting is a perturbation of another; --clean SETTING names one"
         )
     for name, (clean, members) in shifts.items():
         data = shift(own, name, clean, members)
         if data is None:
-            yield Passed(f"{clean} against {name}", "no model has results on both")
+            yield Omission(f"{clean} against {name}", "no model has results on both")
             continue
-        yield Drawn(file_name("shift", clean, name), partial(scatter_figure, data), scatter_object(data))
+        yield Drawing(file_name("shift", clean, name), partial(scatter_figure, data), scatter_object(data))
 
 
 def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | None:
-    """The numbers of one figure; None if no model has all results.
+    """Computes the numbers of a figure; None if no model has all results.
 
     Error bars are Clopper-Pearson's of 95 %. A mean over severities
     has none, since its samples are not independent.
     """
     x = own.values(clean)
-    parts = [own.values(each) for each in members]
-    y = pd.concat([each["value"] for each in parts], axis=1).mean(axis=1, skipna=False)
+    parts = [own.values(member) for member in members]
+    y = pd.concat([part["value"] for part in parts], axis=1).mean(axis=1, skipna=False)
     n = parts[0]["n"] if len(parts) == 1 else pd.Series(np.nan, index=y.index)
     models = x.index.intersection(y.dropna().index)
     if models.empty:
@@ -57,7 +57,7 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
         least=0.0,
         least_on=clean,
         merge_types=False,
-        fitted=own.specs[clean].better not in (LOWER, NEITHER),  # effective robustness is a matter of accuracies
+        fitted=own.specs[clean].better not in (LOWER, NEITHER),  # effective robustness is defined for accuracies
         interval=CONFIDENCE,
     )
     specs = dict.fromkeys((clean, name), own.specs[clean])
@@ -66,7 +66,7 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
 
 
 def _shifts(own: Own) -> dict[str, tuple[str, list[str]]]:
-    """Shift → the setting that it departs from, and its settings: one, or the severities of a corruption."""
+    """Shift → its unperturbed setting, and its own settings: one, or the severities of a corruption."""
     in_groups = {member: name for name, on in own.severities.items() for member in on.values()}
     found: dict[str, tuple[str, list[str]]] = {}
     for setting, clean in own.cleans.items():

@@ -1,4 +1,4 @@
-"""What figures of one's own store are drawn from: its results, which setting a shift departs from, and severities."""
+"""The data of a store's figures: its results, the unperturbed setting of each shift, and severities."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SEVERITY = re.compile(r"(?P<corruption>.+)\.(?P<severity>\d)(?P<form>_in-memory|_on-disk|)")
-USUAL_CLEAN = "val"  # what ImageNet-testbed's settings are compared with
+USUAL_CLEAN = "val"  # the reference of ImageNet-testbed's settings
 SHOWN_REASONS = 4
 SHOWN_NAMES = 3
 Numbers = dict[str, Any]
 Array = np.ndarray[Any, Any]
 
 
-class Drawn(NamedTuple):
-    """A figure.
+class Drawing(NamedTuple):
+    """A figure to be drawn.
 
     Attributes:
-        name: Of its file, without the ending.
-        draw: Makes the figure.
-        numbers: What it shows, as plain values; rates in percent.
+        name: Stem of its file name.
+        draw: Draws the figure.
+        numbers: Its numbers as plain values; rates in percent.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Drawn(NamedTuple):
     numbers: Numbers
 
 
-class Passed(NamedTuple):
-    """Something that was not drawn, and why."""
+class Omission(NamedTuple):
+    """A figure that was not drawn, and the reason."""
 
     what: str
     why: str
 
 
-def skipped(passed: Sequence[Passed]) -> str:
-    """What was not drawn, in one line: each reason with what it is for, the most frequent first."""
+def skipped(passed: Sequence[Omission]) -> str:
+    """Describes omissions in one line: each reason with the figures concerned, the most frequent first."""
     by_reason: dict[str, list[str]] = {}
-    for each in passed:
-        by_reason.setdefault(each.why, []).append(each.what)
+    for omission in passed:
+        by_reason.setdefault(omission.why, []).append(omission.what)
     reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     shown = [f"{_listed(what)} ({why})" for why, what in reasons[:SHOWN_REASONS]]
     left = sum(len(what) for _, what in reasons[SHOWN_REASONS:])
@@ -77,12 +77,12 @@ class Own:
 
     Attributes:
         store: The store, open.
-        db_url: Its name.
-        models: Names or patterns; none means all.
-        settings: Names or patterns; none means all.
-        metric: What is drawn; None: the main metric of each setting.
-        clean: The setting that shifts are compared with; None: found for each shift.
-        labels: Names or patterns of models whose points have names in any case.
+        db_url: Its URL.
+        models: Names or patterns; empty means all.
+        settings: Names or patterns; empty means all.
+        metric: The metric to draw; None: the main metric of each setting.
+        clean: The setting that shifts are compared with; None: that of each shift.
+        labels: Names or patterns of models that are always labelled.
     """
 
     store: Store
@@ -95,7 +95,7 @@ class Own:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row for each model and setting, as `results_frame`: one metric of each setting, a rate."""
+        """One row for each model and setting, as in `results_frame`: one metric of each setting, a rate."""
         frame = results_frame(self.db_url, metrics=None if self.metric is None else [self.metric])
         frame = frame[(frame["unit"] == FRACTION) & frame["value"].notna()]
         chosen = matching_names("model", self.models, set(frame["model"]))
@@ -114,22 +114,22 @@ class Own:
 
     @cached_property
     def specs(self) -> dict[str, MetricSpec]:
-        """Setting → what the metric that is drawn declares."""
+        """Setting → declaration of the metric that is drawn."""
         return specs_of(self.frame)
 
     @cached_property
     def marks(self) -> dict[str, Mark]:
-        """How each model of the store is drawn, whichever are chosen."""
-        return model_marks({each.name: each.model_type for each in self.store.results.model_facts()})
+        """The mark of each model of the store, whichever are selected."""
+        return model_marks({facts.name: facts.model_type for facts in self.store.results.model_facts()})
 
     @cached_property
     def evaluations(self) -> dict[str, dict[str, Evaluation]]:
         """Setting → model → the reported evaluation."""
         wanted = set(self.frame["evaluation_id"])
         found: dict[str, dict[str, Evaluation]] = {}
-        for each in self.store.evaluations.find():
-            if each.id in wanted:
-                found.setdefault(each.eval_setting, {})[each.model] = each
+        for evaluation in self.store.evaluations.find():
+            if evaluation.id in wanted:
+                found.setdefault(evaluation.eval_setting, {})[evaluation.model] = evaluation
         return found
 
     def values(self, setting: str) -> pd.DataFrame:
@@ -150,7 +150,7 @@ class Own:
 
     @cached_property
     def cleans(self) -> dict[str, str]:
-        """Setting → the setting that it departs from: the unperturbed one of the same samples, or the usual one."""
+        """Setting → its reference setting: the unperturbed one of the same samples, or the usual one."""
         if self.clean is not None:
             return {setting: self.clean for setting in self.metrics if setting != self.clean}
         plain: dict[int, str] = {}
@@ -171,7 +171,7 @@ class Own:
 
     @cached_property
     def unperturbed(self) -> list[str]:
-        """The settings that depart from no other one."""
+        """The settings without a reference setting."""
         return [setting for setting in self.metrics if setting not in self.cleans]
 
     def _is_perturbed(self, evaluation: Evaluation) -> bool:
@@ -193,14 +193,14 @@ class Own:
         return how_sure(logits, [LOG_ODDS])[LOG_ODDS] if logits.shape[1] > 1 else None
 
     def scores(self, setting: str, model: str, name: str) -> Array | None:
-        """A score of each sample, float64 [samples]; None if there is none."""
+        """A score of each sample, float64 [samples]; None if none is stored."""
         evaluation = self.evaluations.get(setting, {}).get(model)
         found = list(self.store.scores.read(evaluation.id, name).values()) if evaluation is not None else []
         return found[0].astype(np.float64) if found else None
 
 
 def best(values: pd.DataFrame, most: int, spec: MetricSpec) -> list[str]:
-    """The models with the best values, at most so many; the first by name where it is not known what is better."""
+    """The models with the best values, up to a number; in order of names if it is unknown what is better."""
     if spec.better not in (HIGHER, LOWER):
         return sorted(str(name) for name in values.index)[:most]
     order = values["value"].sort_values(ascending=spec.better == LOWER, kind="stable")
@@ -208,16 +208,16 @@ def best(values: pd.DataFrame, most: int, spec: MetricSpec) -> list[str]:
 
 
 def file_name(*parts: str) -> str:
-    """A name for a file, of names that may have any characters."""
+    """Makes a file name from names with any characters."""
     return "--".join(fitting(re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("_.") or "_", part) for part in parts)
 
 
 def short(name: str, most: int = 40) -> str:
-    """A name that fits on an axis: the middle of a long one is left out."""
+    """Shortens a name to fit on an axis by omitting the middle."""
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
 
 
-Found = Iterator[Drawn | Passed]
+Found = Iterator[Drawing | Omission]
 
 
 def by_confidence(
@@ -229,16 +229,16 @@ def by_confidence(
     numbers: Callable[[Any], Numbers],
     confidence_of: Callable[[Own, str, str], Array | None] | None = None,
 ) -> Found:
-    """A figure for each setting that departs from no other one, of models with a confidence of each sample.
+    """Yields a figure for each unperturbed setting, of models with a confidence for each sample.
 
     Args:
         own: The results.
-        kind: What the figure's name begins with.
-        most: How many models it has at most, the best ones.
-        of_model: From a model, its confidences (NaN for samples that could not be read) and whether it is right to what
-            is drawn, with ``model`` and ``n``, the number of samples.
-        draw: Makes the figure of what is drawn, the setting and how models are marked.
-        numbers: What is drawn of a model, as plain values.
+        kind: First word of the figure's name.
+        most: Maximum number of models; the best are kept.
+        of_model: Function of a model, its confidences (NaN for unreadable samples) and its correctness that returns
+            the drawn data, with ``model`` and ``n``, the number of samples.
+        draw: Draws the figure from the data, the setting and the models' marks.
+        numbers: Returns a model's data as plain values.
         confidence_of: How sure a model is on a setting; by default the stored confidences.
     """
     for setting in own.unperturbed:
@@ -251,12 +251,12 @@ def by_confidence(
                 confidence = confidence if finer is None else finer
             if correct is not None and confidence is not None and len(correct):
                 found.append(of_model(model, confidence, correct))
-        found = [each for each in found if each.n]
+        found = [data for data in found if data.n]
         if not found:
-            yield Passed(f"{kind} on {setting}", "no confidence of samples is stored")
+            yield Omission(f"{kind} on {setting}", "no confidence of samples is stored")
             continue
         if len(values) > most:
-            yield Passed(f"{kind} on {setting}", f"{len(values) - most} less accurate models")
-        shown = [{"model": each.model, "n": each.n, **numbers(each)} for each in found]
+            yield Omission(f"{kind} on {setting}", f"{len(values) - most} less accurate models")
+        shown = [{"model": data.model, "n": data.n, **numbers(data)} for data in found]
         figure = partial(draw, found, setting, own.marks)
-        yield Drawn(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})
+        yield Drawing(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.plotting.own.severity import DASHES
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name, short
+from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name, short
 from testbed.plotting.style import faint, finish
 from testbed.stored_results.checkpoint_steps import label_of
 from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
@@ -15,45 +15,45 @@ from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-# Okabe and Ito's (2008), which colour-blind readers tell apart.
+# Okabe and Ito's (2008) colours, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 BANDS = "bands: 95 % over samples"
 
 
 def figures(own: Own) -> Found:
-    """One for each training run with two checkpoints or more."""
+    """Yields a figure for each training run with at least two checkpoints."""
     by_run: dict[str, list[TrainingCurve]] = {}
     for curve in curves(own.store, settings=list(own.metrics), metric=own.metric):
         if len(of := _chosen(own, curve)) > 1:
             by_run.setdefault(curve.run, []).append(TrainingCurve(curve.run, curve.eval_setting, curve.spec, of))
     if not by_run:
-        yield Passed("training curves", "no training run was watched")
+        yield Omission("training curves", "no training run was watched")
     for run, found in by_run.items():
-        yield Drawn(file_name("training", label_of(run)), partial(draw, found), numbers(found))
+        yield Drawing(file_name("training", label_of(run)), partial(draw, found), numbers(found))
 
 
 def _chosen(own: Own, curve: TrainingCurve) -> tuple[CurvePoint, ...]:
-    """The points of the models that are drawn, where the metric is."""
+    """The points of the selected models that have the metric."""
     if own.metrics[curve.eval_setting] != curve.spec.name:
         return ()
     models = own.values(curve.eval_setting).index
-    return tuple(each for each in curve.points if each.model in models)
+    return tuple(point for point in curve.points if point.model in models)
 
 
 def draw(found: Sequence[TrainingCurve]) -> Figure:
-    """A line with its band for each setting of a run."""
+    """Draws a line with its band for each setting of a run."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     for place, curve in enumerate(found):
         colour, dash = COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
-        steps = [each.checkpoint.step for each in curve.points]
-        known = [each for each in curve.points if each.low is not None and each.high is not None]
+        steps = [point.checkpoint.step for point in curve.points]
+        known = [point for point in curve.points if point.low is not None and point.high is not None]
         edge = [*known, *reversed(known)]
-        ends = [each.high for each in known] + [each.low for each in reversed(known)]
+        ends = [point.high for point in known] + [point.low for point in reversed(known)]
         figure.add_trace(
             go.Scatter(
-                x=[each.checkpoint.step for each in edge],
+                x=[point.checkpoint.step for point in edge],
                 y=[100 * end for end in ends if end is not None],
                 mode="lines",
                 fill="toself",
@@ -67,7 +67,7 @@ def draw(found: Sequence[TrainingCurve]) -> Figure:
         figure.add_trace(
             go.Scatter(
                 x=steps,
-                y=[100 * each.value for each in curve.points],
+                y=[100 * point.value for point in curve.points],
                 mode="lines+markers",
                 name=short(f"{curve.eval_setting} ({curve.spec.name})"),
                 legendgroup=curve.eval_setting,
@@ -84,7 +84,7 @@ def draw(found: Sequence[TrainingCurve]) -> Figure:
 
 
 def numbers(found: Sequence[TrainingCurve]) -> dict[str, Any]:
-    """The numbers as plain values, in percent; None where there is no interval."""
+    """The numbers as plain values, in percent; None without an interval."""
     return {
         "run": found[0].run,
         "unit": found[0].unit,
@@ -94,11 +94,11 @@ def numbers(found: Sequence[TrainingCurve]) -> dict[str, Any]:
                 "metric": curve.spec.name,
                 "points": [
                     {
-                        "step": each.checkpoint.step,
-                        "model": each.model,
-                        **{name: _percent(getattr(each, name)) for name in ("value", "low", "high")},
+                        "step": point.checkpoint.step,
+                        "model": point.model,
+                        **{name: _percent(getattr(point, name)) for name in ("value", "low", "high")},
                     }
-                    for each in curve.points
+                    for point in curve.points
                 ],
             }
             for curve in found

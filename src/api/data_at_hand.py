@@ -1,4 +1,4 @@
-"""Eval settings for `testbed.evaluate`: names, definitions, and data at hand."""
+"""Eval settings for `testbed.evaluate`: names, definitions, and data in memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from testbed.registry import registry
 
 
 def setting_names(eval_settings: Any) -> list[str]:
-    """The words that name eval settings; definitions are registered first, and the data of objects are kept.
+    """Returns the names of eval settings, after registering definitions and keeping the data of objects.
 
     Args:
         eval_settings: Names, paths, definitions and objects with data: one, several, or a mapping from names for people
             to objects.
 
     Raises:
-        DefinitionError: If one is of another kind; nothing of it is read.
+        DefinitionError: If one is of an unknown kind; nothing is read from it.
         DataError: If the data of an object cannot be used.
     """
     named = list(_named(eval_settings))
@@ -47,17 +47,17 @@ def setting_names(eval_settings: Any) -> list[str]:
 
 
 def _named(given: Any) -> Iterator[tuple[str | None, Any]]:
-    """Each thing that is given, and its name for people, if it has one."""
+    """Yields each given thing with its display name, if it has one."""
     if type(given) is dict:
-        yield from ((str(name), each) for name, each in given.items())
+        yield from ((str(name), value) for name, value in given.items())
     elif not _is_one(given):
-        yield from ((None, each) for each in given)
+        yield from ((None, thing) for thing in given)
     else:
         yield None, given
 
 
 def _is_one(given: Any) -> bool:
-    """Tells one setting from several. Nothing is read from an unknown object."""
+    """Returns whether the argument is a single setting rather than several. Reads nothing from an unknown object."""
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence | Set | Iterator | MappingView)

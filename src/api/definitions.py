@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def register_model(model: ModelDefinition, collections: Iterable[str] = ()) -> ModelDefinition:
-    """Registers a model, so that it can be named everywhere.
+    """Registers a model under its name.
 
     In a notebook, a definition replaces an earlier one of the same name when its cell runs again; if its code has
-    changed, it is another model for the store, and evaluated again.
+    changed, the store treats it as a new model, which is evaluated again.
 
     Args:
         model: The definition, such as a `testbed.models.model_base.Model`.
         collections: Collections that it belongs to.
 
     Raises:
-        DuplicateNameError: If a definition of a file has this name.
+        DuplicateNameError: If a definition in a file has this name.
     """
     registry.load()
     return registry.add_model(model, collections)
@@ -38,14 +38,14 @@ def register_eval_setting(eval_setting: EvalSetting, collections: Iterable[str] 
         collections: Collections that it belongs to.
 
     Raises:
-        DuplicateNameError: If a definition of a file has this name.
+        DuplicateNameError: If a definition in a file has this name.
     """
     registry.load()
     return registry.add_eval_setting(eval_setting, collections)
 
 
 def registered(definition: Any, known: Registry[Any], add: Callable[[Any], Any]) -> str:
-    """The name of a definition, which is added unless it is what the registry has under its name."""
+    """Returns the name of a definition, after adding it unless the registry has the same one under this name."""
     name = getattr(definition, "name", None)
     if not (isinstance(name, str) and name in known and known.get(name) is definition):
         add(definition)

@@ -69,20 +69,21 @@ def evaluate(
     Stored results are not computed again. `docs/running.md` explains the options, which are those of ``testbed run``.
 
     Args:
-        models: Names, patterns, collections, definitions, or what is at hand, one or several: networks (an
+        models: Names, patterns, collections, definitions, or models in memory, one or several: networks (an
             ``nn.Module``), torchvision's weights, image classifiers of transformers, fitted classifiers of
             scikit-learn, functions from images to logits, paths of ONNX, ``.pt2`` and TorchScript files.
         eval_settings: Names, patterns, collections, definitions, paths of data, or objects that hold images and labels
-            (`docs/python.md`): one, several, or a mapping from names for people to objects.
-        transform: For models at hand: a function from a PIL image to a tensor, such as torchvision's
+            (`docs/python.md`): one, several, or a mapping from display names to objects.
+        transform: For models in memory: a function from a PIL image to a tensor, such as torchvision's
             ``weights.transforms()``, timm's ``create_transform(…)`` or an image processor of transformers; a
-            ``Normalize`` at its end is applied after corruptions. Default: what the network itself says (timm's do).
-        name: Of the only model at hand, or in a file. Default: the architecture and six digits of a digest of the
-            content; of a file, its stem, made unique in the store.
+            ``Normalize`` at its end is applied after corruptions. Default: that of the network's own configuration
+            (timm).
+        name: Name for the only model that is in memory or in a file. Default: the architecture and six digits of a
+            digest of its content; for a file, its stem, made unique in the store.
         data_root: The folder with the data sets. Default: ``$TESTBED_DATA``, or the parent of a folder of images.
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
         plugins: Definition files.
-        limit: At most so many samples of each setting, evenly spread.
+        limit: Maximum number of samples of each setting, evenly spread.
         batch_size: Default: each model's own.
         gpus: Ids of GPUs. Default: all, else the CPU.
         workers: Data-loading processes for each evaluation process.
@@ -92,24 +93,25 @@ def evaluate(
         seed: Of perturbations, sampling and random weights.
         random_weights: Whether to build untrained architectures.
         override: Whether to run stored cells again.
-        executor: ``"processes"``, ``"inline"``, ``"ray"``, or an installed one. Definitions that only this program
-            knows are computed in this process in any case.
+        executor: ``"processes"``, ``"inline"``, ``"ray"``, or an installed one. Definitions that exist only in this
+            program are always computed in this process.
         ray_address: The Ray cluster, such as ``"10.0.0.1:6379"``. Default: this machine's, else a new one.
         compile: Whether to compile networks by torch.compile.
         channels_last: Whether to keep images and weights in the channels_last layout.
         decoded_cache: Bytes of disk for decoded and transformed images; 0 for none.
         profile: Whether to measure where time goes; ``testbed show MODEL SETTING --profile`` prints it.
-        image_size: For checkpoints, and for models at hand that have no transform: side of the crop, or (side after
+        image_size: For checkpoints, and for models in memory without a transform: side of the crop, or (side after
             resizing, side of the crop), pixels.
-        mean: For checkpoints: of the channels, in [0, 1].
-        std: For checkpoints: of the channels, in (0, 1].
-        interpolation: For checkpoints: of resizing.
-        exif: ``"turn"`` reads images turned by their EXIF orientation, as viewers show them; the results are apart.
+        mean: For checkpoints: channel means, in [0, 1].
+        std: For checkpoints: channel standard deviations, in (0, 1].
+        interpolation: For checkpoints: interpolation of the resizing.
+        exif: ``"turn"`` reads images turned by their EXIF orientation, as viewers show them; these results are stored
+            separately.
         payload_url: Where outputs are stored (fsspec), if not in the database.
-        until: Runs on ever more samples in random order, until the main metric of all of them is known to ± this many
-            points (``0.5``), or it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"`` and
-            ``"METRIC:better:MODEL"`` are about another metric. `Results.until` says how far each model came, and the
-            results are of the samples until then.
+        until: Runs on more and more samples in random order, until the main metric on all of them is known to ± this
+            many points (``0.5``), or until it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"``
+            and ``"METRIC:better:MODEL"`` use another metric. `Results.until` has the progress of each model, and the
+            results cover the samples used until then.
         log: Experiment trackers that get the metrics: ``"tensorboard:DIR"``, ``"wandb"``, ``"wandb:PROJECT"``,
             ``"mlflow"``, ``"mlflow:URI"``.
         raise_on_failure: Whether a cell that fails raises an error after the others are done. Otherwise its reason is
@@ -120,7 +122,7 @@ def evaluate(
         The results of these models on these settings.
 
     Raises:
-        TestbedError: If a name is not known, or the run as a whole cannot start or go on. What was stored is kept.
+        TestbedError: If a name is unknown, or the whole run cannot start or continue. Stored results are kept.
     """
     from testbed.graph.options import RunOptions
 
@@ -136,7 +138,7 @@ def evaluate(
     options = RunOptions(
         db_url=None if db is None else str(db),
         payload_url=payload_url,
-        plugins=tuple(str(expanded(each).resolve()) for each in plugins),
+        plugins=tuple(str(expanded(plugin).resolve()) for plugin in plugins),
         limit=limit,
         batch_size=batch_size,
         gpus=tuple(gpus) or None,
@@ -176,7 +178,7 @@ def _evaluate(
     log: Sequence[str],
     progress: bool,
 ) -> tuple[Results, bool, bool]:
-    """Finds what is meant and runs it; returns the results, whether nothing failed, and whether the user ended it."""
+    """Resolves the arguments and runs them; returns the results, whether all succeeded, whether it was interrupted."""
     from testbed.models.loading.normalize import SPLIT_OFF
     from testbed.runner.run import run
 
@@ -206,7 +208,7 @@ def _evaluate(
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
             if shown is not None:
-                for line in [each for each in results.preprocessing if SPLIT_OFF in each]:
+                for line in [name for name in results.preprocessing if SPLIT_OFF in name]:
                     shown.note(line)
     finally:
         if shown is not None:
@@ -215,18 +217,18 @@ def _evaluate(
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:
-    """The trackers, known to be installed before anything is computed."""
+    """Returns the trackers, after checking that they are installed."""
     if not words:
         return []
     from testbed.trackers.results import mirrors_of
 
     if until is not None:
-        raise RunError("until runs on ever more samples; it cannot be used with log")
+        raise RunError("until runs on more and more samples; it cannot be used with log")
     return mirrors_of(words, options.db_url)
 
 
 def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[int]) -> None:
-    """Logs results; a tracker that is not reached is a warning, since the results are stored."""
+    """Logs results; an unreachable tracker is a warning, since the results are stored."""
     if not trackers:
         return
     from testbed.db.store import Store
@@ -240,23 +242,23 @@ def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[
 def _until(
     options: RunOptions, models: Sequence[str], settings: Sequence[str], until: float | str, shown: Progress | None
 ) -> tuple[Results, bool, bool]:
-    """Runs until a goal is reached; returns the results, whether nothing failed, and whether the user ended it."""
+    """Runs until a goal is reached; returns the results, whether nothing failed, and whether it was interrupted."""
     from testbed.runner.run import run_pairs
     from testbed.runner.until import goal_of, run_until
 
     if options.limit is not None or options.override:
         other = "override" if options.override else "limit"
-        raise RunError(f"until runs on ever more samples; it cannot be used with {other}")
+        raise RunError(f"until runs on more and more samples; it cannot be used with {other}")
     goal = goal_of(str(until), registry, models)
     found = run_until(
         registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
     )
-    ok = not found.interrupted and not any(each.why for each in found.cells)
+    ok = not found.interrupted and not any(cell.why for cell in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
 
 
 def progress_here() -> Progress:
-    """Bars in a notebook or on a terminal, lines elsewhere."""
+    """Returns bars in a notebook or on a terminal, lines elsewhere."""
     from testbed.execution.progress import LineProgress, RichProgress
 
     if _in_notebook():

@@ -1,4 +1,4 @@
-"""Models for `testbed.evaluate`: names, definitions, and what is at hand: networks, estimators, functions, files."""
+"""Models for `testbed.evaluate`: names, definitions, and networks, estimators, functions and files."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ FORMS = (
     "a model is a name, a definition, a network (an nn.Module with transform=…), torchvision's weights, a fitted"
     " classifier of scikit-learn, a function from images to logits, or the path of an ONNX, .pt2 or TorchScript file"
 )
-HERE = DefinitionSource("testbed.evaluate", 0, main=True)  # no other process knows what is at hand in this one
+HERE = DefinitionSource("testbed.evaluate", 0, main=True)  # other processes cannot reach this one's objects
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Arguments of `evaluate` about models at hand.
+    """Arguments of `evaluate` for models in memory.
 
     Attributes:
-        transform: From a PIL image to a tensor; None for what the model says itself.
-        name: Of the only one; None for one made from its architecture and its content.
-        preprocessing: What ``image_size``, ``mean``, ``std`` and ``interpolation`` say.
+        transform: Function from a PIL image to a tensor; None for the model's own.
+        name: Name of the only model; None derives one from its architecture and content.
+        preprocessing: The values of ``image_size``, ``mean``, ``std`` and ``interpolation``.
     """
 
     transform: Any = None
@@ -45,32 +45,30 @@ class Beside:
 
 
 def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], str | None]:
-    """The words that name models; definitions, and models of what is at hand, are registered first.
+    """Returns the names of models, after registering definitions and models in memory.
 
     Returns:
-        The words, and the name that was given unless something at hand has it: it is that of a file.
+        The words, and the given name unless a model in memory has it, in which case it belongs to a file.
 
     Raises:
-        DefinitionError: If something is not a model; says what is.
+        DefinitionError: If something is not a model; the message lists what is.
     """
     beside = beside or Beside()
-    given = [_torchvision_name(each) or each for each in _several(models)]
+    given = [_torchvision_name(thing) or thing for thing in _several(models)]
     if not given:
         raise DefinitionError(f"no models were given; {FORMS}")
-    unnamed = [each for each in given if not (_is_word(each) or isinstance(each, ModelDefinition))]
-    at_hand = [each for each in given if any(each is other for other in unnamed) or _is_own_file(each, beside)]
+    unnamed = [thing for thing in given if not (_is_word(thing) or isinstance(thing, ModelDefinition))]
+    at_hand = [thing for thing in given if any(thing is other for other in unnamed) or _is_own_file(thing, beside)]
     if beside.name is not None and at_hand and len(at_hand) != 1:
-        raise DefinitionError(
-            f"name={beside.name!r} names one network or file that is given; there are {len(at_hand)} here"
-        )
+        raise DefinitionError(f"name={beside.name!r} names one network or file; got {len(at_hand)}")
     if beside.transform is not None and not at_hand:
-        raise DefinitionError("transform=… is for a network or a file that is given; models with a name have their own")
-    names = [_name_of(each, beside, any(each is other for other in at_hand)) for each in given]
+        raise DefinitionError("transform=… applies only to a network or a file; named models have their own")
+    names = [_name_of(thing, beside, any(thing is other for other in at_hand)) for thing in given]
     return names, None if at_hand else beside.name
 
 
 def _several(models: Any) -> list[Any]:
-    """The models that are given: one, or several."""
+    """Returns the given models as a list."""
     if isinstance(models, list | tuple | set | frozenset | types.GeneratorType):
         return list(models)
     if isinstance(models, dict):
@@ -86,7 +84,7 @@ def _is_word(thing: Any) -> bool:
 
 
 def _is_own_file(thing: Any, beside: Beside) -> bool:
-    """Tells if a word is the path of a program to which a transform is given."""
+    """Returns whether a word is the path of a program that the transform is for."""
     return _is_word(thing) and beside.transform is not None and _is_program(str(thing))
 
 
@@ -103,18 +101,18 @@ def _name_of(thing: Any, beside: Beside, at_hand: bool) -> str:
 
 
 def _register(model: ModelDefinition) -> str:
-    """Registers a model at hand, in place of an earlier one of this name."""
+    """Registers a model in memory, replacing an earlier one of this name."""
     check_name("model", model.name, "testbed.evaluate")
     if model.name in registry.models and not registry.models.source(model.name).startswith(HERE.file):
         raise DefinitionError(
-            f"the name {model.name!r} is that of another model, see testbed list models; choose another"
+            f"the name {model.name!r} belongs to another model (testbed list models); choose a different one"
         )
     registry.models.add_made(model.name, lambda: model, HERE, instead_of=HERE.file)
     return model.name
 
 
 def _model(thing: Any, beside: Beside) -> ModelDefinition:
-    """The definition of a model at hand.
+    """Returns the definition of a model in memory.
 
     Raises:
         DefinitionError: If the thing is not a model.
@@ -149,16 +147,16 @@ def _model(thing: Any, beside: Beside) -> ModelDefinition:
 
 
 def _name(beside: Beside, base: str) -> str:
-    """The name that was given, else a base to be completed by the content."""
-    plain = "".join(each if each.isalnum() or each in "._" else "_" for each in base).strip("_") or "function"
+    """Returns the given name, else a base that the content completes."""
+    plain = "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in base).strip("_") or "function"
     return beside.name if beside.name is not None else f"{plain}-"
 
 
 def _prepared(thing: Any, beside: Beside, own: Preparation | None = None, size: int | None = None) -> Preparation:
-    """How images are prepared: as given, else as the model says itself.
+    """Returns how images are prepared: as given, else by the model's own configuration.
 
     Raises:
-        DefinitionError: If nobody says it.
+        DefinitionError: If neither says how.
     """
     owner = getattr(thing, "__name__", None) or type(thing).__name__
     if beside.transform is not None:
@@ -170,7 +168,7 @@ def _prepared(thing: Any, beside: Beside, own: Preparation | None = None, size: 
     found = of_options(beside.preprocessing, owner, size) or own
     if found is None:
         raise DefinitionError(
-            f"{owner} does not say how images are prepared for it; give transform=…, a function from a PIL image to a"
+            f"{owner} does not say how to prepare images for it; give transform=…, a function from a PIL image to a"
             " tensor, as in testbed.evaluate(net, …, transform=weights.transforms())"
         )
     return found
@@ -181,7 +179,7 @@ def _words(preprocessing: Preprocessing) -> list[str]:
 
 
 def _at_hand(name: str, network: Any, prepared: Preparation, **options: Any) -> ModelAtHand:
-    """The definition; where the transform does not make images, the network's input is made after corruptions."""
+    """Returns the definition; if the transform does not make images, corruptions come before the network's input."""
     if prepared.after is None:
         return ModelAtHand(name, network, prepared, **options)
     from testbed.models.at_hand.pictures import OfPictures
@@ -207,10 +205,10 @@ def _is_pipeline(thing: Any) -> bool:
 
 
 def _torchvision_name(thing: Any) -> str | None:
-    """The name of the model with these weights of torchvision; None for any other thing.
+    """The name of the model with these torchvision weights; None for anything else.
 
     Raises:
-        DefinitionError: If they are not those of an image classifier.
+        DefinitionError: If they are not weights of an image classifier.
     """
     if not (isinstance(thing, Enum) and type(thing).__module__.startswith("torchvision.models")):
         return None
@@ -219,11 +217,11 @@ def _torchvision_name(thing: Any) -> str | None:
     for architecture in models.list_models(module=models):
         if models.get_model_weights(architecture) is type(thing):
             return f"{architecture}.{thing.name.lower()}"
-    raise DefinitionError(f"{type(thing).__name__} are not weights of an image classifier of torchvision")
+    raise DefinitionError(f"{type(thing).__name__} are not weights of a torchvision image classifier")
 
 
 def _network(net: Any, beside: Beside) -> ModelDefinition:
-    """A module of torch; timm's says itself how images are prepared for it."""
+    """Handles a torch module; timm's own ones describe how images are prepared for them."""
     config = getattr(net, "pretrained_cfg", None)
     is_timm = isinstance(config, dict) and "input_size" in config
     base = str(config.get("architecture") or type(net).__name__) if is_timm and config else type(net).__name__
@@ -242,7 +240,7 @@ def _network(net: Any, beside: Beside) -> ModelDefinition:
 
 
 def _of_transformers(net: Any, beside: Beside, processor: Any = None) -> ModelDefinition:
-    """An image classifier of transformers; its folder, or the pipeline, has the image processor."""
+    """Handles an image classifier of transformers; its folder, or the pipeline, has the image processor."""
     kind = type(net).__name__
     if "ForImageClassification" not in kind:
         raise DefinitionError(f"{kind} is not an image classifier of transformers (…ForImageClassification)")
@@ -277,7 +275,7 @@ def _estimator(estimator: Any, beside: Beside) -> ModelDefinition:
 
 
 def _exported(program: Any, beside: Beside) -> ModelDefinition:
-    """A program of torch.export in memory."""
+    """Handles a program of torch.export in memory."""
     from testbed.models.at_hand.programs import exported_network
 
     network, facts = exported_network(program, "the exported program")
@@ -286,7 +284,7 @@ def _exported(program: Any, beside: Beside) -> ModelDefinition:
 
 
 def _program(path: Any, beside: Beside) -> ModelDefinition:
-    """A file with a program, and a transform for it."""
+    """Handles a program file and its transform."""
     from testbed.identity.describe import describe_fields, digest
     from testbed.models.program_files import ProgramModel
     from testbed.paths import expanded

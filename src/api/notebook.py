@@ -9,7 +9,7 @@ from typing import Any
 from testbed.execution.progress import Count, Counting, in_clock
 from testbed.graph.cells import Cell
 
-RUN = "{desc} {bar} {n:,.0f}/{total:,.0f} samples{postfix}"  # without tqdm's guess of the time that is left
+RUN = "{desc} {bar} {n:,.0f}/{total:,.0f} samples{postfix}"  # without tqdm's estimate of the remaining time
 
 
 class NotebookProgress(Counting):
@@ -20,7 +20,7 @@ class NotebookProgress(Counting):
         super().__init__()
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Leaves the bars of what came before as they are."""
+        """Keeps the bars of earlier runs as they are."""
         super().start(cells)
         self.close()
 
@@ -48,7 +48,7 @@ class NotebookProgress(Counting):
         print(text)
 
     def close(self) -> None:
-        """Leaves the bars as they are."""
+        """Keeps the bars as they are."""
         for bar in self._bars.values():
             bar.close()
         self._bars.clear()
@@ -69,7 +69,7 @@ class NotebookProgress(Counting):
 def _bar(**options: Any) -> Any:
     """A widget where ipywidgets is installed, else text."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that ipywidgets is missing
+        warnings.simplefilter("ignore")  # about missing ipywidgets
         from tqdm.auto import tqdm
 
         return tqdm(total=0, **options)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Words = str | Iterable[str] | None  # names and patterns; None means all
 
-ROWS, HEADS = 40, 40  # models and settings of the table that a notebook shows
+ROWS, HEADS = 40, 40  # models and settings in a notebook's table
 DONE = ("complete", "stored", "derived", "scored")
 COLUMNS = (
     *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
@@ -39,12 +39,12 @@ def results(
     models: Words = None,
     eval_settings: Words = None,
 ) -> Results:
-    """The stored results.
+    """Returns stored results.
 
     Args:
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db``.
         models: Names or patterns; None means all.
-        eval_settings: Names or patterns; None means all but parts of others, such as ``val.random-500``.
+        eval_settings: Names or patterns; None means all except parts of others, such as ``val.random-500``.
 
     Raises:
         StoreError: If there is no store.
@@ -54,31 +54,34 @@ def results(
 
     db = None if db is None else str(db)
     with Store.open(db) as store:
-        found, own = store.results.find(), {each.reference: each.name for each in reversed(store.names.own())}
+        found, own = (
+            store.results.find(),
+            {own_name.reference: own_name.name for own_name in reversed(store.names.own())},
+        )
     asked = [own.get(as_stored(word), word) for word in words(models)]
-    chosen = matching_names("model", asked, {each.model for each in found})
-    wanted = matching_names("eval setting", words(eval_settings), {each.eval_setting for each in found})
-    return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
+    chosen = matching_names("model", asked, {result.model for result in found})
+    wanted = matching_names("eval setting", words(eval_settings), {result.eval_setting for result in found})
+    return Results(db, [result for result in found if result.model in chosen and result.eval_setting in wanted])
 
 
 def _ordered(given: Words, known: Iterable[str], wanted: set[str]) -> list[str]:
-    return [*dict.fromkeys(each for each in (*words(given), *known) if each in wanted)]
+    return [*dict.fromkeys(word for word in (*words(given), *known) if word in wanted)]
 
 
 class Results:
     """Results of models on eval settings.
 
-    In a notebook it is shown as a table of the main metrics. Installed extensions add methods: ``compare``, ``rank``,
-    ``gate``, ``curves``, ``plot``, ``selective``, ``estimate``, ``choose_anchors`` and ``estimate_from_anchors`` are
-    testbed's own, see `testbed.extending`.
+    A notebook shows them as a table of the main metrics. Installed extensions add methods: ``compare``, ``rank``,
+    ``gate``, ``curves``, ``plot``, ``selective``, ``estimate``, ``choose_anchors`` and ``estimate_from_anchors`` come
+    with testbed, see `testbed.extending`.
 
     Attributes:
         db: The store.
-        rows: A result for each metric of each slice of each cell.
-        outcomes: How each cell of a run ended; empty for results that were stored before.
-        preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
-        left_out: A line for whatever the data sets of a run leave out or lack, by data set and reason.
-        until: Of a run with ``until``, how far each model came on each setting; else None.
+        rows: One result per metric, slice and cell.
+        outcomes: How each cell of a run ended; empty for results that were only loaded.
+        preprocessing: One line per image model of a run: how images are resized, cropped and normalized.
+        left_out: Lines about what the data sets of a run leave out or miss, by data set and reason.
+        until: The outcome of a run with ``until`` for each model and setting; else None.
     """
 
     until: pd.DataFrame | None = None
@@ -105,7 +108,7 @@ class Results:
         from testbed.graph.cells import left_out_lines
 
         with Store.open(db) as store:
-            done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
+            done = [outcome.evaluation_id for outcome in report.of(*DONE) if outcome.evaluation_id is not None]
             found = store.results.of(done)
         return cls(
             db,
@@ -117,12 +120,12 @@ class Results:
 
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
-        """The results of a run with ``until``: of the last look of each model on each setting."""
+        """The results of a run with ``until``, from the last look at each model and setting."""
         from testbed.api.looks import until_frame
 
-        ids = {each.evaluation_id for each in found.cells if each.evaluation_id is not None}
-        outcomes = [each for one in found.reports for each in one.outcomes if each.evaluation_id in ids]
-        outcomes += [Outcome(each.model, each.setting, "failed", each.why) for each in found.cells if each.why]
+        ids = {cell.evaluation_id for cell in found.cells if cell.evaluation_id is not None}
+        outcomes = [outcome for one in found.reports for outcome in one.outcomes if outcome.evaluation_id in ids]
+        outcomes += [Outcome(cell.model, cell.setting, "failed", cell.why) for cell in found.cells if cell.why]
         with Store.open(db) as store:
             results = cls(db, store.results.of(sorted(ids)), outcomes)
         results.until = until_frame(found)
@@ -145,13 +148,13 @@ class Results:
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []
-        for each in self.rows:
-            outcome = status.get((each.model, each.eval_setting))
-            low, high = interval_of(each) or (None, None)
+        for row in self.rows:
+            outcome = status.get((row.model, row.eval_setting))
+            low, high = interval_of(row) or (None, None)
             rows.append(
                 (
-                    *(each.model, each.eval_setting, each.metric, each.slice, each.value, low, high, each.stderr),
-                    *(each.n, each.unit, each.better, outcome.status if outcome else "stored", "", each.evaluation_id),
+                    *(row.model, row.eval_setting, row.metric, row.slice, row.value, low, high, row.stderr),
+                    *(row.n, row.unit, row.better, outcome.status if outcome else "stored", "", row.evaluation_id),
                 )
             )
         rows += [
@@ -173,12 +176,12 @@ class Results:
 
     @property
     def failure(self) -> str:
-        """The first failure, in a line; empty if there is none. Unsupported cells count if no cell has a result."""
+        """The first failure, in a line; empty without failures. Unsupported cells count if no cell has a result."""
         statuses = ("failed", "incomplete") if len(self) else ("failed", "incomplete", "unsupported")
-        for each in self.outcomes:
-            if each.status in statuses:
-                said = "is unsupported" if each.status == "unsupported" else each.status
-                return f"{each.model} on {each.setting} {said}: {each.reason}"
+        for outcome in self.outcomes:
+            if outcome.status in statuses:
+                said = "is unsupported" if outcome.status == "unsupported" else outcome.status
+                return f"{outcome.model} on {outcome.setting} {said}: {outcome.reason}"
         return ""
 
     def samples(self, model: str, eval_setting: str) -> pd.DataFrame:
@@ -214,49 +217,49 @@ class Results:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = extending.load(extending.RESULTS, name)
         bound = partial(method, self)
-        bound.__doc__ = method.__doc__  # which a notebook shows
+        bound.__doc__ = method.__doc__  # shown by notebooks
         return bound
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *extending.names(extending.RESULTS)})
 
     def chosen(self, models: Words, eval_settings: Words) -> tuple[list[str], list[str]]:
-        """The chosen models and settings of these results: those that are named first, in that order.
+        """Returns the chosen models and settings of these results, named ones first, in the given order.
 
         Raises:
             StoreError: If none of the results has samples.
         """
         from testbed.db.parts.names import matching_names
 
-        own = [each for each in self.rows if each.origin not in ELSEWHERE]
+        own = [row for row in self.rows if row.origin not in ELSEWHERE]
         if not own:
-            raise StoreError("none of these results was measured here, so there are no samples to compare them on")
-        known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
+            raise StoreError("none of these results was measured here, so there are no samples to compare")
+        known = [dict.fromkeys(result.model for result in own), dict.fromkeys(result.eval_setting for result in own)]
         wanted = matching_names("model", words(models), set(known[0]))
         on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
     def evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
-        """The evaluation that these results are of, or else the reported one."""
+        """The evaluation that these results come from, else the reported one."""
         from testbed.stored_results.side_by_side import evaluation_of
 
-        for each in self.rows:
-            if (each.model, each.eval_setting) == (model, eval_setting):
-                if each.origin in ELSEWHERE:
-                    raise StoreError(f"{model} on {eval_setting} is a result that is {each.origin}; it has no samples")
-                return store.evaluations.get(each.evaluation_id)
+        for row in self.rows:
+            if (row.model, row.eval_setting) == (model, eval_setting):
+                if row.origin in ELSEWHERE:
+                    raise StoreError(f"{model} on {eval_setting} is {row.origin}; it has no samples")
+                return store.evaluations.get(row.evaluation_id)
         return evaluation_of(store, model, eval_setting)
 
     def measured(self) -> frozenset[int]:
-        """The evaluations of these results that were measured here."""
-        return frozenset(each.evaluation_id for each in self.rows if each.origin not in ELSEWHERE)
+        """The evaluations of these results that were measured in this store."""
+        return frozenset(row.evaluation_id for row in self.rows if row.origin not in ELSEWHERE)
 
     def with_outputs(self, models: Words, eval_settings: list[str], notes: list[str]) -> list[str]:
-        """The chosen models that have outputs on all of some settings; one that is named is never left out."""
-        named, there = words(models), {(each.model, each.eval_setting) for each in self.rows}
+        """The chosen models that have outputs on all of some settings; explicitly named ones are never left out."""
+        named, there = words(models), {(row.model, row.eval_setting) for row in self.rows}
         found = []
         for model in self.chosen(models, None)[0]:
-            lacks = [each for each in eval_settings if (model, each) not in there]
+            lacks = [setting for setting in eval_settings if (model, setting) not in there]
             if lacks and model not in named:
                 notes.append(f"left out: {model} (no outputs on {', '.join(lacks)})")
             else:
@@ -266,24 +269,26 @@ class Results:
     # As text ------------------------------------------------------------------------------------------------------
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        """The main metric of each cell: the heads, and a row for each model."""
+        """The main metric of each cell: the header, and a row for each model."""
         specs: dict[str, dict[MetricSpec, None]] = {}
-        for each in self.rows:
-            if each.slice == OVERALL:
-                specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+        for row in self.rows:
+            if row.slice == OVERALL:
+                specs.setdefault(row.eval_setting, {}).setdefault(spec_of(row))
         main = {name: found.name for name, of in specs.items() if (found := main_metric(of)) is not None}
         values = {
-            (each.model, each.eval_setting): cell_value(each.value, each.unit)
-            for each in self.rows
-            if each.slice == OVERALL and main[each.eval_setting] == each.metric
+            (row.model, row.eval_setting): cell_value(row.value, row.unit)
+            for row in self.rows
+            if row.slice == OVERALL and main[row.eval_setting] == row.metric
         }
-        values |= {(each.model, each.setting): each.status for each in self.outcomes if each.status not in DONE}
+        values |= {
+            (outcome.model, outcome.setting): outcome.status for outcome in self.outcomes if outcome.status not in DONE
+        }
         models, settings = ([*dict.fromkeys(names)] for names in zip(*values, strict=True)) if values else ([], [])
         heads = [f"{name} ({main[name]})" if name in main else name for name in settings]
         return heads, [[model, *(values.get((model, name), "–") for name in settings)] for model in models]
 
     def _shown(self) -> tuple[list[str], list[list[str]], str]:
-        """What of the table is shown, and a line about the rest; empty if there is none."""
+        """The visible part of the table, and a line about the rest; empty if nothing is hidden."""
         heads, rows = self._table()
         if len(rows) <= ROWS and len(heads) <= HEADS:
             return heads, rows, ""
@@ -299,28 +304,28 @@ class Results:
         return "\n".join([*unread_lines(self.rows), shown, *([rest] if rest else [])])
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
+        """The table as HTML, for notebooks."""
         heads, rows, rest = self._shown()
-        head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in ["model", *heads])
+        head = "".join(f"<th scope='col'>{html.escape(text)}</th>" for text in ["model", *heads])
         body = ""
         for name, *cells in rows:
-            shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+            shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
         notes = "".join(f"<p>{html.escape(line)}</p>" for line in [rest, self.failure] if line)
         before = "".join(f"<p>{html.escape(line)}</p>" for line in unread_lines(self.rows))
         return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def __len__(self) -> int:
-        return len({(each.model, each.eval_setting) for each in self.rows})
+        return len({(row.model, row.eval_setting) for row in self.rows})
 
 
 def words(given: Words) -> list[str]:
-    """Names and patterns as a list; none means all."""
+    """Names and patterns as a list; None means all."""
     return [] if given is None else [given] if isinstance(given, str) else list(given)
 
 
 def noted(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Returns a frame with notes, which are in ``frame.attrs["notes"]``."""
+    """Returns a frame with notes in ``frame.attrs["notes"]``."""
     frame.attrs["notes"] = notes
     return frame
 
@@ -329,7 +334,7 @@ def require(fits: bool, message: str) -> None:
     """Checks an argument.
 
     Raises:
-        DataError: If it does not fit.
+        DataError: If it is invalid.
     """
     if not fits:
         raise DataError(message)

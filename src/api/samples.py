@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.entities import DatasetInfo, Evaluation
 
-TEXT = "text"  # the kind of outputs
+TEXT = "text"  # kind of outputs
 OWN = ("sample", "target", "prediction", "text", "error")
 
 
@@ -24,7 +24,7 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
     from testbed.tasks.parts.generation import replies_of
 
     dataset = store.datasets.get(evaluation.dataset_id or 0)
-    columns: dict[str, Any] = {"sample": [each.id for each in dataset.samples]}
+    columns: dict[str, Any] = {"sample": [sample.id for sample in dataset.samples]}
     columns |= _classes(store, evaluation, dataset)
     refusals: dict[int, str | None] = {}
     if TEXT in store.outputs.kinds(evaluation.id):
@@ -39,23 +39,23 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
 
 
 def _as_shown(values: Any) -> Any:
-    """The values of a column; texts without halves of surrogate pairs, of which pandas makes no column."""
+    """Prepares a column's values; removes lone surrogates from texts, which pandas cannot store."""
     if not isinstance(values, list):
         return values
-    return [well_formed(each) if isinstance(each, str) else each for each in values]
+    return [well_formed(value) if isinstance(value, str) else value for value in values]
 
 
 def _classes(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> dict[str, Any]:
-    """Targets, and predictions where there are any; classes by their names."""
-    targets: list[Any] = [each.target for each in dataset.samples]
+    """Targets, and predictions if there are any; classes by name."""
+    targets: list[Any] = [sample.target for sample in dataset.samples]
     if not has_logits(store, evaluation):
         return {"target": targets}
     try:
         found = predictions_of(store, evaluation, dataset)
-    except TestbedError:  # logits that are not of classes
+    except TestbedError:  # logits that do not stand for classes
         return {"target": targets}
     names = found.classes_named
     return {
-        "target": [names.of(each) if type(each) is int else each for each in targets],
-        "prediction": [names.of(each) if each >= 0 else None for each in found.classes.tolist()],
+        "target": [names.of(entry) if type(entry) is int else entry for entry in targets],
+        "prediction": [names.of(class_name) if class_name >= 0 else None for class_name in found.classes.tolist()],
     }

@@ -25,7 +25,7 @@ CHUNK = 16  # images per batch
 
 @dataclass(frozen=True)
 class Job:
-    """What to do with each image.
+    """The corruptions to apply to each image, and how to write them.
 
     Attributes:
         source: The input folder.
@@ -46,7 +46,7 @@ class Job:
     seed: int
 
     def path(self, name: str, corruption: str, severity: int) -> Path:
-        """The output path of an image; adds the suffix of the output format if the name has a different one."""
+        """The output path of an image, with the suffix of the output format."""
         suffixes = (".png",) if self.form == "png" else (".jpg", ".jpeg")
         place = self.target / corruption / str(severity) / name
         return place if place.suffix.lower() in suffixes else place.with_name(place.name + suffixes[0])
@@ -62,7 +62,7 @@ class Job:
     type=click.IntRange(0),
     default=224,
     show_default=True,
-    help="Resize the shorter side to 8/7 of this and crop the central square of this size, as models see ImageNet; 0"
+    help="Resize the shorter side to 8/7 of this and crop the central square of this size, as models for ImageNet do; 0"
     " leaves images unchanged.",
 )
 @click.option(
@@ -139,8 +139,8 @@ def _images(source: Path) -> list[str]:
 
     leaving = LeftOutLog()
     names = sorted(image_files(source, leaving))
-    for each in leaving.found():
-        click.echo(f"Data of {source}: {each}", err=True)
+    for item in leaving.found():
+        click.echo(f"Data of {source}: {item}", err=True)
     if not names:
         raise DataError(f"{source} contains no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
     return names
@@ -164,15 +164,15 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
 def _set_up_worker(inputs: Inputs, environment: Mapping[str, str]) -> None:
     import torch
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the program ends its workers
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # with SIGTERM
     begin(environment)
     use_in_this_thread(inputs)
     torch.set_num_threads(1)
 
 
 def corrupt_files(job: Job, names: Sequence[str]) -> tuple[int, int, list[str]]:
-    """Corrupts some images; returns the number of files written, the number that existed, and the read errors."""
+    """Corrupts some images; returns how many were written, how many already existed, and the read errors."""
     import torch
 
     wanted = [name for name in names if not all(job.path(name, *cell).exists() for cell in job.cells)]

@@ -1,4 +1,4 @@
-"""``db.py``: ImageNet-testbed's options, each of which is a command of ``testbed``."""
+"""``db.py``: ImageNet-testbed's options, each mapped to a command of ``testbed``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.console.options import DB_URL, PLUGIN, Command, ManyWords, Option, 
 
 
 class _Action(NamedTuple):
-    words: str  # the command of testbed; what follows the option follows these
+    words: str  # the command of testbed; the option's arguments are appended
     metavar: str
     help: str
     complete: Any = None
@@ -42,7 +42,7 @@ ACTIONS = {
         "store remove setting", "NAME", "Hide eval settings and their evaluations.", _SETTING
     ),
     "--remove-evaluation": _Action("store remove evaluation", "MODEL SETTING", "Hide the evaluations of a cell."),
-    "--import-results": _Action("import", "FILE", "Import results under the names that their file has."),
+    "--import-results": _Action("import", "FILE", "Import results under the names in their file."),
     "--export-csv": _Action("export csv", "FILE", "Write ImageNet-testbed's table of results."),
     "--check": _Action("store check", "", "Look for damage in the store."),
 }
@@ -61,10 +61,11 @@ def run(
     """Runs the commands that the options name.
 
     Args:
-        given: The options that name a command.
+        given: Values of the options that name a command.
     """
     asked = [flag for flag in ACTIONS if given[_name(flag)]]
-    asked.sort(key=lambda flag: not ACTIONS[flag].words.startswith("store"))  # what changes the store comes first
+    # Commands that change the store come first.
+    asked.sort(key=lambda flag: not ACTIONS[flag].words.startswith("store"))
     if not asked:
         raise click.UsageError("no action given; --help lists the actions, and testbed --help all commands")
     common = {
@@ -77,7 +78,7 @@ def run(
     codes = []
     for flag in asked:
         names, words = given[_name(flag)], ACTIONS[flag].words.split()
-        known = {each.name for each in _command(words).params}
+        known = {parameter.name for parameter in _command(words).params}
         words += [word for name, said in common.items() if name in known for word in said]
         words += [] if names is True else ["--", *names]
         codes.append(testbed.main(words, prog_name="testbed", standalone_mode=False))
@@ -101,13 +102,13 @@ command = Command(
     callback=run,
     params=[
         *(_option(flag, action) for flag, action in ACTIONS.items()),
-        Option(["--override"], is_flag=True, help="Let --add-… take names that are not in the registry."),
+        Option(["--override"], is_flag=True, help="Allow --add-… to add names that are not in the registry."),
         Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
         Option(["--db-url"], **DB_URL),
         ManyWords(["--plugin", "plugins"], **PLUGIN),
         Option(["-v", "--verbose"], is_flag=True, help="Show where errors come from."),
     ],
-    help="""Query and edit the results store, by the options of ImageNet-testbed.
+    help="""Query and edit the results store with ImageNet-testbed's options.
 
 testbed --help lists all commands; testbed show is --print-eval with more options.
 
@@ -121,5 +122,5 @@ version_option(command)
 
 
 def main() -> None:
-    """The program."""
+    """Runs the program."""
     run_command(command)

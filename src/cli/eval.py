@@ -77,7 +77,7 @@ def evaluate(
     """Runs models on eval settings.
 
     Args:
-        models: As the user wrote them, like the eval settings.
+        models: Names as the user wrote them.
         given: The options that are fields of `InputOptions`, `TaskOptions` or `RunOptions`; the other arguments are the
             other options.
     """
@@ -94,9 +94,9 @@ def evaluate(
     request = RunRequest(models, eval_settings, options)
     parts = parts_of(RUN_OPTIONS, given, request, db)
     if logs and not db:
-        raise click.UsageError("--log notes in the store what was logged; it cannot be used with --no-db")
+        raise click.UsageError("--log records in the store what was logged; it cannot be used with --no-db")
     if options.store_dtype and options.dtype not in (FLOAT32, TF32):
-        raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
+        raise click.UsageError(f"--store-dtype is for --dtype float32; {options.dtype} outputs already have this size")
     if until is not None:
         check_no_other(
             {
@@ -143,7 +143,7 @@ def evaluate(
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
     chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
     if not dry_run and (options.override or not all_stored(options.db_url, chosen_models, chosen_settings)):
-        executor_kind(options.executor).start_ahead()  # while this process imports the same, and plans
+        executor_kind(options.executor).start_ahead()  # workers import while this process imports and plans
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
         click.echo(line, err=True)
     if download is not None and not dry_run:
@@ -176,7 +176,7 @@ def evaluate(
 
 
 RUN_OPTIONS = installed_options()
-# eval.py's names of options, told to who writes them to `testbed run`.
+# Hints for eval.py's option names given to `testbed run`.
 OF_EVAL = {
     "--models": "write the models' names after run: testbed run resnet50 --on val",
     "--eval-settings": "write the settings' names after --on: testbed run resnet50 --on val",
@@ -186,11 +186,11 @@ OF_EVAL = {
 def _command(
     name: str, own: list[click.Parameter], examples: Sequence[str], hints: Mapping[str, str], more: str = ""
 ) -> Command:
-    lines = "\n".join(f"  {each}" for each in examples)
+    lines = "\n".join(f"  {example}" for example in examples)
     return Command(
         name,
         callback=evaluate,
-        params=[*own, *OPTIONS, *(each for option in RUN_OPTIONS for each in option.parameters)],
+        params=[*own, *OPTIONS, *(parameter for option in RUN_OPTIONS for parameter in option.parameters)],
         hints={**hints, **vlmevalkit_words.HINTS, **clip_benchmark_words.HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
@@ -233,7 +233,7 @@ version_option(command)
 
 
 def _with_config(path: Path, request: RunRequest) -> RunRequest:
-    """A request with the models and settings of a configuration file of VLMEvalKit's."""
+    """Adds the models and settings of a VLMEvalKit configuration file to a request."""
     from testbed.models.loading.vlmeval_config import read_config
 
     config = read_config(path)
@@ -242,13 +242,13 @@ def _with_config(path: Path, request: RunRequest) -> RunRequest:
 
 
 def _require(name: str, words: Sequence[str]) -> None:
-    """Checks that a run has models, or settings."""
+    """Checks that a run has models or settings."""
     if not words:
         raise click.MissingParameter(param=_parameter(name))
 
 
 def _parameter(name: str) -> click.Parameter:
-    return next(each for each in click.get_current_context().command.params if each.name == name)
+    return next(parameter for parameter in click.get_current_context().command.params if parameter.name == name)
 
 
 # Run --------------------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def _run(
             part.ended(report, results)
     with Store.open(options.db_url) as store:
         unreadable = store.outputs.unreadable(report.evaluations)
-        broken = {each.evaluation_id for each in not_finite(results)}
+        broken = {entry.evaluation_id for entry in not_finite(results)}
         if logdir is not None:
             write_logdir(store, report, logdir)
         if heads is not None:
@@ -322,8 +322,8 @@ def _run(
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "left_out": left_out_as_object(report.left_out),
-                    "published": [each.as_object() for each in comparisons(report.hooks)],
-                    "checks": [check_as_object(each) for each in report.checks],
+                    "published": [comparison.as_object() for comparison in comparisons(report.hooks)],
+                    "checks": [check_as_object(check) for check in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
                 }
@@ -340,7 +340,7 @@ def _run(
         return EXIT_INTERRUPTED
     lacking = options.strict and unexpected(report.left_out)
     if lacking:
-        click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
+        click.echo("--strict: the files left out may be samples, so the exit status is 1", err=True)
     disagreeing = differing(comparisons(report.hooks)) if fail_on_disagreement else []
     if disagreeing:
         differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
@@ -350,5 +350,5 @@ def _run(
 
 
 def main() -> None:
-    """The program eval.py."""
+    """Runs the program ``eval.py``."""
     run_command(command)

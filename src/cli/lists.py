@@ -1,4 +1,4 @@
-"""``testbed list``: names that can be run, names and results of the store."""
+"""``testbed list``: runnable names, and the store's names and results."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from testbed.console.output import count, metric_value, print_json, say, table
 if TYPE_CHECKING:
     from testbed.db.parts.names import Kind
 
-_stored_option = click.option("--stored", is_flag=True, help="Those in the store instead.")
+_stored_option = click.option("--stored", is_flag=True, help="List those in the store instead.")
 
 
 @store_command
 @_stored_option
 @plugin_option
 def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Models that can be run, or those in the store."""
+    """List models that can be run, or those in the store."""
     if stored:
         return _list_stored("model", db_url, as_json)
     return _list_registered("model", plugins, as_json)
@@ -30,11 +30,11 @@ def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bo
 
 @store_command
 @_stored_option
-@click.option("--parents", is_flag=True, help="Only those that have no parent.")
+@click.option("--parents", is_flag=True, help="List only those without a parent.")
 @plugin_option
 @data_root_option
 def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Eval settings that can be run, or those in the store."""
+    """List eval settings that can be run, or those in the store."""
     if stored:
         return _list_stored("eval setting", db_url, as_json, parents)
     return _list_registered("eval setting", plugins, as_json, parents)
@@ -47,7 +47,7 @@ def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | 
 def results(
     models: Sequence[str], settings: Sequence[str], metric: str | None, db_url: str | None, as_json: bool
 ) -> int:
-    """Results in the store, one line each."""
+    """List results in the store, one line each."""
     from testbed.cli.run.report import headlines
     from testbed.db.parts.names import matching_names
     from testbed.db.store import Store
@@ -55,23 +55,23 @@ def results(
 
     with Store.open(db_url) as store:
         found = store.results.find(slices=[OVERALL])
-    named = matching_names("model", models, {each.model for each in found})
-    on = matching_names("eval setting", settings, {each.eval_setting for each in found}, parts=True)
+    named = matching_names("model", models, {result.model for result in found})
+    on = matching_names("eval setting", settings, {result.eval_setting for result in found}, parts=True)
     main = dict.fromkeys(on, metric) if metric else headlines(found)
     found = [
-        each
-        for each in found
-        if each.model in named and each.eval_setting in on and each.metric == main.get(each.eval_setting)
+        result
+        for result in found
+        if result.model in named and result.eval_setting in on and result.metric == main.get(result.eval_setting)
     ]
     if as_json:
-        print_json([asdict(each) for each in found])
+        print_json([asdict(result) for result in found])
         return 0
     lines = [
         [
-            *(each.model, each.eval_setting, each.metric, metric_value(each.value, each.unit, each.stderr)),
-            "" if each.n is None else f"{each.n:,}",
+            *(result.model, result.eval_setting, result.metric, metric_value(result.value, result.unit, result.stderr)),
+            "" if result.n is None else f"{result.n:,}",
         ]
-        for each in found
+        for result in found
     ]
     click.echo(table(["model", "setting", "metric", "value ± standard error", "n"], lines, right=[3, 4]))
     return 0
@@ -86,14 +86,17 @@ def _list_stored(kind: Kind, db_url: str | None, as_json: bool, parents: bool = 
 
         with Store.open(db_url) as store:
             names = store.names.all(kind)
-    names = [each for each in names if not parents or each.parent is None]
+    names = [stored for stored in names if not parents or stored.parent is None]
     if as_json:
         extra = "model_type" if kind == "model" else "parent"
         print_json(
-            [{"name": each.name, "evaluations": each.evaluations, extra: getattr(each, extra)} for each in names]
+            [
+                {"name": stored.name, "evaluations": stored.evaluations, extra: getattr(stored, extra)}
+                for stored in names
+            ]
         )
     else:
-        _tell([each.name for each in names], kind, "store")
+        _tell([stored.name for stored in names], kind, "store")
     return 0
 
 

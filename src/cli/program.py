@@ -1,4 +1,4 @@
-"""The program ``testbed``: its commands, each in a file of its own, which is imported when the command is called."""
+"""The program ``testbed``; each command's module is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def store() -> None:
 
 
 def main() -> None:
-    """The program."""
+    """Runs the program."""
     run_command(command)

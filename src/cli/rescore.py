@@ -1,4 +1,4 @@
-"""``testbed rescore``: today's metrics from stored outputs, and judges on stored answers."""
+"""``testbed rescore``: computes metrics from stored outputs, and runs judges on stored answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.errors import TestbedError
     "--judge",
     cls=ManyWords,
     metavar="NAME",
-    help="Have stored answers to the settings judged, as testbed run does on X@NAME; several judges are a panel.",
+    help="Judge the stored answers to the settings, as testbed run does on X@NAME; several judges form a panel.",
 )
 @plugin_option
 @data_root_option
@@ -55,7 +55,7 @@ def command(
         for why in dict.fromkeys(one.reason for one in done if one.status == "added"):
             say(f"{why}: added to the stored metrics of {count(sum(one.reason == why for one in done), 'evaluation')}")
         said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
-        say(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
+        say(f"{count(len(done), 'evaluation')}: {said}" if done else "the store has no outputs to score")
     return EXIT_ERROR if any(one.status == "failed" for one in done) else 0
 
 
@@ -67,10 +67,10 @@ def _judge(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Runs judges on stored answers to the settings: ``testbed run`` on X@JUDGE for the models that answered.
+    """Runs judges on the stored answers to the settings, like ``testbed run`` on X@JUDGE for the models that answered.
 
     Raises:
-        TestbedError: If no settings are chosen, or nobody has answered them.
+        TestbedError: If no settings are chosen, or no model has answered them.
     """
     from testbed.cli.eval import run
     from testbed.db.store import Store
@@ -80,12 +80,12 @@ def _judge(
         raise TestbedError("--judge needs --on: the settings whose stored answers are judged")
     answered: dict[int | None, set[str]] = {}  # limit of the samples → models
     with Store.open(db_url) as store:
-        for each in store.results.find(list(models) or None, list(settings)):
-            answered.setdefault(each.sample_limit, set()).add(each.model)
+        for result in store.results.find(list(models) or None, list(settings)):
+            answered.setdefault(result.sample_limit, set()).add(result.model)
     if not answered:
         raise TestbedError(f"no model has answered {', '.join(settings)} yet; testbed run runs them")
     if as_json and len(answered) > 1:
-        raise TestbedError("some answers are of a part of the samples (--limit); name models of one kind for --json")
+        raise TestbedError("some answers cover only part of the samples (--limit); name models of one kind for --json")
     names = [f"{setting}{JUDGED}{AND.join(judges)}" for setting in settings]
     common = ["--on", *names, *(["--db-url", db_url] if db_url else []), *(["--json"] if as_json else [])]
     common += ["--plugin", *map(str, plugins)] if plugins else []

@@ -37,11 +37,15 @@ MOST_UNREAD = 5  # samples that are named
     "--all",
     "everything",
     is_flag=True,
-    help="All evaluations of the cell and what tells them apart, not only the reported one.",
+    help="Show all evaluations of the cell and how they differ, not only the reported one.",
 )
-@click.option("--slices", is_flag=True, help="Also the metrics of slices, such as each class; JSON always has them.")
-@click.option("--prompts", is_flag=True, help="Also class names and prompt templates; with --json, these alone.")
-@click.option("--profile", is_flag=True, help="Also what testbed run --profile measured; with --json, this alone.")
+@click.option(
+    "--slices", is_flag=True, help="Also show the metrics of slices, such as each class; JSON always has them."
+)
+@click.option("--prompts", is_flag=True, help="Also show class names and prompt templates; with --json, only these.")
+@click.option(
+    "--profile", is_flag=True, help="Also show the measurements of testbed run --profile; with --json, only these."
+)
 def command(
     model: str,
     setting: str | None,
@@ -75,7 +79,7 @@ def command(
             [
                 _as_object(cell, metric)
                 | ({"label": about[cell.evaluation.id][0]} if everything else {})
-                | {"published": [each.as_object() for each in compared if _is_of(each, cell, metric)]}
+                | {"published": [comparison.as_object() for comparison in compared if _is_of(comparison, cell, metric)]}
                 for cell in shown
                 for metric in cell.metrics
             ]
@@ -112,7 +116,7 @@ def command(
 
 
 def _compared(db_url: str | None, cells: list[StoredCell]) -> list[ClaimComparison]:
-    """The metrics of evaluations of a cell beside what is published about them."""
+    """Compares the metrics of evaluations of a cell with published values."""
     if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
         return []
     from testbed.claims.agreement import PublishedValues
@@ -130,21 +134,21 @@ def _is_of(compared: ClaimComparison, cell: StoredCell, metric: Metric) -> bool:
 
 
 def _published_lines(compared: list[ClaimComparison], cell: StoredCell, slices: bool) -> list[str]:
-    """What is published about an evaluation's metrics, and whether it agrees."""
+    """Published values of an evaluation's metrics, and whether they agree."""
     if not compared:
         return []
     from testbed.claims.agreement import in_words
 
     return [
-        in_words(each, about=False)
+        in_words(comparison, about=False)
         for metric in cell.metrics
-        for each in compared
-        if _is_of(each, cell, metric) and (slices or metric.slice == OVERALL)
+        for comparison in compared
+        if _is_of(comparison, cell, metric) and (slices or metric.slice == OVERALL)
     ]
 
 
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
-    """What tells the evaluations apart, and the prompts of each."""
+    """The differences between the evaluations, and the prompts of each."""
     from testbed.db.store import Store
     from testbed.stored_results.labels import labels, prompts
 
@@ -155,13 +159,13 @@ def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int
 
 
 def _one_word(db_url: str | None, word: str) -> str:
-    """What to say of a single name: whether it is a setting or a model, and what it can be shown with."""
+    """Explains a single name: whether it is a setting or a model, and what to combine it with."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        done = [each for each in store.evaluations.find() if each.status == "complete"]
-    models = list(dict.fromkeys(each.model for each in done if each.eval_setting == word))
-    settings = list(dict.fromkeys(each.eval_setting for each in done if each.model == word))
+        done = [evaluation for evaluation in store.evaluations.find() if evaluation.status == "complete"]
+    models = list(dict.fromkeys(evaluation.model for evaluation in done if evaluation.eval_setting == word))
+    settings = list(dict.fromkeys(evaluation.eval_setting for evaluation in done if evaluation.model == word))
     both = "testbed show takes a model and a setting"
     for names, kind, option, example in (
         (models, "setting", "--on", f"testbed show '{models[0] if models else ''}' '{word}'"),
@@ -172,7 +176,7 @@ def _one_word(db_url: str | None, word: str) -> str:
                 f"{both}; {word} is a {kind} with {count(len(names), 'stored result')}: {example} shows one,"
                 f" testbed list results {option} '{word}' lists all"
             )
-    return f"{both}: testbed show MODEL SETTING; testbed list results lists what is stored"
+    return f"{both}: testbed show MODEL SETTING; testbed list results lists the stored results"
 
 
 def _show_published(db_url: str | None, model: str, eval_setting: str, as_json: bool) -> int:
@@ -215,13 +219,13 @@ def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[Stored
 
 
 def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
-    for each in reversed(store.evaluations.find([model], [eval_setting])):
-        if each.status == "running":
+    for evaluation in reversed(store.evaluations.find([model], [eval_setting])):
+        if evaluation.status == "running":
             raise StoreError(
                 f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"
                 " command again to resume it"
             )
-        raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+        raise StoreError(f"{model} on {eval_setting} is {evaluation.status}: {evaluation.error}")
     if not store.claims.find([model], [eval_setting]):
         raise UnknownNameError(
             f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on"
@@ -246,8 +250,8 @@ def _headline(cell: StoredCell, label: str) -> str:
     if evaluation.random_weights:
         parts.append("RANDOM WEIGHTS")
     if errors:
-        parts.append(unreadable_in_words(errors, [each.scorer for each in cell.metrics]))
-    parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
+        parts.append(unreadable_in_words(errors, [metric.scorer for metric in cell.metrics]))
+    parts += [describe_not_finite(metric) for metric in cell.metrics if metric.name == NOT_FINITE]
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
     share = unread_share(cell.metrics)
@@ -256,7 +260,7 @@ def _headline(cell: StoredCell, label: str) -> str:
 
 
 def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
-    """The samples that could not be read, one line for each of the first."""
+    """The samples that could not be read, a line for each of the first ones."""
     if not cell.unreadable:
         return []
     from testbed.db.store import Store
@@ -269,9 +273,9 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
 
 
 def _left_out(evaluation: Evaluation) -> list[str]:
-    """What its data sets left out, one line for each reason."""
+    """Lines about files that its data sets left out, one for each reason."""
     stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
-    return [f"data of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
+    return [f"data of {name}: {LeftOut.from_object(part)}" for name, parts in stored.items() for part in parts]
 
 
 def _metrics_table(metrics: list[Metric]) -> str:
@@ -289,13 +293,13 @@ def _metrics_table(metrics: list[Metric]) -> str:
 
 
 def _interval(metric: Metric) -> str:
-    """The 95 % interval, in the unit of the value; empty if nothing is known about the spread."""
+    """The 95 % interval, in the unit of the value; empty if the spread is unknown."""
     ends = interval_of(metric)
     return f"[{', '.join(bare_value(end, metric.unit) for end in ends)}]" if ends else ""
 
 
 def _slice_in_words(slice: str) -> str:
-    """A slice, the class of a WordNet id by its name."""
+    """A slice in words; WordNet ids become class names."""
     kind, _, name = slice.partition("/")
     names = wordnet_names([name]) if kind == "class" else None
     return slice if names is None else f"{kind}/{name} ({names[0]})"
@@ -313,7 +317,7 @@ def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
         texts = [text for prompts_of_class in templates.values() for text in prompts_of_class]
         lines.append(f"{count(len(texts), 'prompt')} by class")
         return lines + [f"  {name}: {text}" for name, given in templates.items() for text in given]
-    return [*lines, count(len(templates), "template"), *(f"  {each}" for each in templates)]
+    return [*lines, count(len(templates), "template"), *(f"  {template}" for template in templates)]
 
 
 def _prompts_as_object(evaluation: Evaluation, label: str, prompts: dict[str, Any] | None) -> dict[str, Any]:
@@ -326,7 +330,7 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Where the time of its runs went, for each that had ``--profile``."""
+    """Prints where the time of each run with ``--profile`` went."""
     times: list[dict[str, Any]] = (evaluation.environment or {}).get("times", [])
     return times
 
@@ -337,9 +341,9 @@ def _print_profile(evaluation: Evaluation) -> None:
 
     if times := _times(evaluation):
         click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
-        print_times([Times.from_object(each) for each in times])
+        print_times([Times.from_object(record) for record in times])
     else:
-        click.echo("\nNothing was measured: no run with --profile computed it.")
+        click.echo("\nNo measurements: it was computed without --profile.")
 
 
 def _verified(certificate: Certificate) -> str:

@@ -1,4 +1,4 @@
-"""The entry of the programs: Ctrl-C ends them in one line, also while they are still being imported."""
+"""The entry of the programs: Ctrl-C ends them with one line, even during imports."""
 
 from __future__ import annotations
 

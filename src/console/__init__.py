@@ -1,1 +1,1 @@
-"""What commands and figures share at the terminal: options, errors, tables, JSON."""
+"""Shared terminal code of commands and figures: options, errors, tables, JSON."""

@@ -1,4 +1,4 @@
-"""How a run read the classes of its data: a line per data set, and objects for JSON."""
+"""Reports how a run read the classes of its data: a line per data set, and objects for JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST = 5  # class names that a line shows
 
 
 def print_classes(report: Report) -> None:
-    """Prints how classes were matched to outputs, and for which cells nobody said their order."""
+    """Prints how classes were matched to outputs, and for which cells their order is unknown."""
     lines = [*lines_of_readings(report), *lines_of_numbers(report)]
     for line in lines[:SHOWN]:
         say(line)
@@ -34,7 +34,7 @@ def print_classes(report: Report) -> None:
 
 
 def readings_as_objects(report: Report) -> list[dict[str, Any]]:
-    """How the classes of data were matched to outputs by name, cell by cell."""
+    """Describes how classes were matched to outputs by name, cell by cell."""
     return [
         {
             "model": cell.model,
@@ -54,7 +54,7 @@ def readings_as_objects(report: Report) -> list[dict[str, Any]]:
 
 
 def lines_of_readings(report: Report) -> list[str]:
-    """A line for each data set whose classes were matched by name, and for each way in which they were."""
+    """A line for each data set whose classes were matched by name, and for each way of matching them."""
     found: dict[tuple[Any, ...], tuple[ClassReading, bool, str, dict[str, None]]] = {}
     for cell, read, present in _read_cells(report):
         key = (cell.setting, read.outputs, read.known.words)
@@ -67,7 +67,7 @@ def lines_of_readings(report: Report) -> list[str]:
 
 
 def lines_of_numbers(report: Report) -> list[str]:
-    """A line for each data set whose labels are numbers of outputs, because its classes have no names."""
+    """A line for each data set with numbered labels, whose classes have no names."""
     found = {}
     for cell in report.plan.cells:
         if cell.opened_model is None or cell.opened_setting is None:
@@ -76,18 +76,17 @@ def lines_of_numbers(report: Report) -> list[str]:
         known = numbered_outputs(cell.opened_model.definition, setting, dataset.class_names)
         if known is None:
             continue
-        labels = sorted({each for sample in dataset.samples for each in _listed(sample.target) if type(each) is int})
+        labels = sorted({label for sample in dataset.samples for label in _listed(sample.target) if type(label) is int})
         names = known.vocabulary
-        shown = ", ".join(f"{each} = {names.display(each)}" for each in labels[:FIRST] if 0 <= each < len(names))
+        shown = ", ".join(f"{label} = {names.display(label)}" for label in labels[:FIRST] if 0 <= label < len(names))
         found[cell.setting, known.words] = (
-            f"Classes: {cell.setting} has labels without names; they are read as the numbers of the outputs,"
-            f" {known.words}: {shown}"
+            f"Classes: {cell.setting} has labels without names; they are read as output numbers, {known.words}: {shown}"
         )
     return list(found.values())
 
 
 def lines_of_parts(report: Report) -> list[str]:
-    """A line for each data set of which only a part is there."""
+    """A line for each data set that is only partly present."""
     found: dict[str, str] = {}
     for cell in report.plan.cells:
         opened = cell.opened_setting
@@ -95,19 +94,20 @@ def lines_of_parts(report: Report) -> list[str]:
             continue
         whole = str(replace(SettingReference.parse(cell.setting), part=False))
         names = opened.dataset.class_names or ()
-        there = len({each for sample in opened.dataset.samples for each in _listed(sample.target)})
+        there = len({label for sample in opened.dataset.samples for label in _listed(sample.target)})
         found[cell.setting] = (
             f"Part: {cell.setting} has {len(opened.positions):,} of the {opened.setting.samples.part_of:,} samples of"
-            f" {whole}, of {there:,} of its {len(names):,} classes; it is another setting, and is not compared with"
+            f" {whole}, of {there:,} of its {len(names):,} classes; it counts as another setting, and is not compared"
+            " with"
             f" published values of {whole}"
         )
     return list(found.values())
 
 
 def as_run(report: Report, settings: Sequence[str]) -> list[str]:
-    """Settings as a run names them: those of which only a part is there have another name."""
+    """Settings as a run names them; partly present ones have another name."""
     ran = {cell.setting for cell in report.plan.cells}
-    return [each if each in ran else _part_in(ran, each) or each for each in settings]
+    return [text if text in ran else _part_in(ran, text) or text for text in settings]
 
 
 def _part_in(ran: set[str], setting: str) -> str | None:
@@ -129,7 +129,7 @@ def _line(read: ClassReading, present: bool, setting: str) -> str:
 
 
 def _read_in_words(read: ClassReading) -> str:
-    """How classes were read; those that have other names than their outputs."""
+    """Describes how classes were read, with the classes whose outputs have other names."""
     other = [(name, shown) for name, shown in read.pairs if plain(name) != plain(shown)]
     if not other:
         return "by their names"
@@ -147,7 +147,7 @@ def _read_cells(report: Report) -> list[tuple[Cell, ClassReading, bool]]:
 
 
 def _print_class_orders(report: Report) -> None:
-    """Prints for which cells nobody said the order of the classes, though programs differ in it."""
+    """Prints for which cells the class order is unknown although programs differ in it."""
     for cell in report.plan.cells:
         order = cell.opened_model.definition.class_order if cell.opened_model is not None else None
         if order is None or cell.opened_setting is None or cell.opened_setting.read is not None:
@@ -158,8 +158,9 @@ def _print_class_orders(report: Report) -> None:
         if other == names or order.is_known(bool(folders)) or not (folders or order.where):
             continue
         say(
-            f"Class order? Nothing says in which order {cell.model} has the classes of {cell.setting}; the setting's"
-            f" was taken: {_first(names)}. timm trains in the order {_first(other)}: if it was trained so, run again"
+            f"Class order? It is unknown in which order {cell.model} has the classes of {cell.setting}; the setting's"
+            f" order was used: {_first(names)}. timm trains in the order {_first(other)}: if it was trained that way,"
+            " run again"
             f" with {OPTION} {NATURAL}"
         )
 

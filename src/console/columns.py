@@ -1,4 +1,4 @@
-"""Tables and sentences that fit the terminal: names go on below, columns in tables below, numbers are whole."""
+"""Tables and sentences that fit the terminal: names wrap, further columns go into tables below, numbers stay whole."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 
 GAP = 2  # between columns
-NARROWEST = 40  # terminals are taken to be at least as wide
-NAME = 12  # so narrow text columns get, at most, to have a table in one piece
-SHORTEST = 6  # and the names of rows, where nothing else helps
-# A text may go on in the next line after these, and not within a number.
+NARROWEST = 40  # narrower terminals count as this wide
+NAME = 12  # text columns shrink to this width to keep a table in one piece
+SHORTEST = 6  # and row names to this width, as a last resort
+# Text may wrap after these characters, and not within a number.
 _BREAK = re.compile(r"(?<=[\s_/|:=~×@-])(?=\S)|(?<=,)(?=\D)|(?<=[^\W\d]\.)(?=\w)")
 _NUMBER = re.compile(r"[\d.,]\d")
 _PATH = re.compile(r"\s*[('\"]?(?:\w+:/|[/~])\S*$")
@@ -21,7 +21,7 @@ Row = Sequence[str]
 
 
 def line_width() -> int | None:
-    """The characters of a line of standard output: $COLUMNS, else those of the terminal; None if it is not one."""
+    """Returns the width of standard output: $COLUMNS, else that of the terminal; None if it is not a terminal."""
     told = os.environ.get("COLUMNS", "")
     if told.isdigit() and int(told):
         return max(NARROWEST, int(told))
@@ -32,12 +32,12 @@ def line_width() -> int | None:
 
 
 def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
-    """Cuts a table that is too wide into tables that are not; each begins with the columns that name its rows.
+    """Splits a table that is too wide; each part begins with the columns that name the rows.
 
     Args:
         lines: The header and the rows.
-        right: The columns of numbers, whose cells stay whole.
-        width: So many characters there are.
+        right: The columns of numbers, which are never wrapped.
+        width: The available width in characters.
 
     Yields:
         The columns of a table, and its cells, of which some have several lines.
@@ -46,7 +46,7 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
     widest = [max(len(line[column]) for line in lines) for column in columns]
     texts = [column for column in columns if column not in right]
     words = [min(NAME, max(map(len, head.split()), default=0)) for head in lines[0]]
-    for heads in ([len(head) for head in lines[0]], words):  # a head of several words has several lines if it must
+    for heads in ([len(head) for head in lines[0]], words):  # a header of several words wraps if necessary
         limits = [
             max([heads[column], *(len(line[column]) for line in lines[1:])]) if column in right else widest[column]
             for column in columns
@@ -59,7 +59,7 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
     rest = columns[len(keys) :]
     limits[: len(keys)] = _narrowed(
         limits[: len(keys)],
-        [each for each in keys if each not in right],
+        [key for key in keys if key not in right],
         width // 2,
         [max(SHORTEST, head) for head in words],
     )
@@ -67,7 +67,7 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
     chosen: list[int] = []
     for column in rest:
         limits[column] = limits[column] if column in right else min(limits[column], room)
-        if chosen and _taken([limits[each] for each in (*chosen, column)]) > room:
+        if chosen and _taken([limits[number] for number in (*chosen, column)]) > room:
             yield [*keys, *chosen], _folded(lines, [*keys, *chosen], limits)
             chosen = []
         chosen.append(column)
@@ -75,9 +75,9 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
 
 
 def prose(text: str) -> str:
-    """Sentences in lines that fit standard output, if that is a terminal; further lines are indented like the first.
+    """Wraps sentences to the width of a terminal; further lines are indented like the first.
 
-    Paths and addresses stay whole, to be copied.
+    Paths and URLs stay whole, so that they can be copied.
     """
     width = line_width()
     return text if width is None else "\n".join(_sentence(line, width) for line in text.split("\n"))
@@ -92,18 +92,18 @@ def _sentence(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """A text in lines of a width; it is not cut within a number, unless the number is wider."""
+    """Wraps a text to a width; numbers are not split unless they are wider than that."""
     lines = []
     while len(text) > width:
         place = max((each.start() for each in _BREAK.finditer(text, 0, width + 1)), default=0)
-        place = place or next((each for each in range(width, 0, -1) if not _NUMBER.match(text, each - 1)), width)
+        place = place or next((index for index in range(width, 0, -1) if not _NUMBER.match(text, index - 1)), width)
         lines.append(text[:place].rstrip())
         text = text[place:].lstrip()
     return [*lines, text]
 
 
 def _keys(lines: Sequence[Row], right: Collection[int]) -> list[int]:
-    """The columns that name the rows: the first ones, up to the last text before numbers."""
+    """The columns that name the rows: the first ones, up to the last text column before numbers."""
     keys: list[int] = []
     for column in range(len(lines[0]) - 1):
         if keys and column in right and keys[-1] not in right:
@@ -113,9 +113,9 @@ def _keys(lines: Sequence[Row], right: Collection[int]) -> list[int]:
 
 
 def _narrowed(limits: Sequence[int], columns: Sequence[int], width: int, least: Sequence[int]) -> list[int]:
-    """The limits with the widest text columns narrower, until all of the columns fit or none can be narrower."""
+    """Returns limits with narrower text columns, the widest first, until all columns fit or none can shrink."""
     narrow = list(limits)
-    while _taken(narrow) > width and (wide := [each for each in columns if narrow[each] > least[each]]):
+    while _taken(narrow) > width and (wide := [column for column in columns if narrow[column] > least[column]]):
         narrow[max(wide, key=narrow.__getitem__)] -= 1
     return narrow
 

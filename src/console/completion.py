@@ -1,4 +1,4 @@
-"""Completing names of models and eval settings in a shell, without importing torch."""
+"""Shell completion for names of models and eval settings, without importing torch."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]
 
 
 def registered(kind: Kind) -> Complete:
-    """Completes names and collections of the registry, with those of ``--plugin``; files where no name begins so."""
+    """Completes names and collections of the registry, including those of ``--plugin``; else files."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from testbed.registry import registry
 
         try:
-            registry.load([str(each) for each in context.params.get("plugins") or ()])
+            registry.load([str(plugin) for plugin in context.params.get("plugins") or ()])
         except TestbedError:
             return []
         model = kind == "model"
@@ -36,7 +36,7 @@ def registered(kind: Kind) -> Complete:
 
 
 def stored(kind: Kind) -> Complete:
-    """Completes names of the store that ``--db-url`` names, or of the usual one."""
+    """Completes names of the store given by ``--db-url``, or of the default one."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
@@ -56,7 +56,7 @@ def _stored_names(url: Any, kind: Kind) -> list[str]:
 
         with Store.open(url) as store:
             found = store.names.all(kind)
-    return [each.name for each in found]
+    return [stored.name for stored in found]
 
 
 def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:

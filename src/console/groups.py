@@ -15,12 +15,13 @@ from testbed.errors import ExtensionError
 
 
 class Group(click.Group):
-    """Commands under headings; each is imported when it is called, and all of them for the help.
+    """A group of commands under headings; each is imported when called, and all of them for the help.
 
     Args:
         sections: Heading → name → the command's module, with its attribute if that is not called `command`.
         extended: The kind of the entry points whose commands belong to this group, see `testbed.extending`.
-        headings: Section of an entry point ``SECTION.NAME`` → heading. Without any, all stand under the first heading.
+        headings: Section of an entry point ``SECTION.NAME`` → heading. Without headings, all are listed under the first
+            one.
     """
 
     def __init__(
@@ -56,10 +57,10 @@ class Group(click.Group):
         """Returns a command by its name.
 
         Raises:
-            ExtensionError: If it is an extension's, and cannot be loaded.
+            ExtensionError: If it belongs to an extension that cannot be loaded.
         """
         command: click.Command
-        for section in self._own.values():  # first, since looking for entry points takes time
+        for section in self._own.values():  # first, since searching entry points takes time
             if cmd_name in section:
                 module, _, attribute = section[cmd_name].partition(":")
                 command = getattr(import_module(module), attribute or "command")
@@ -76,7 +77,7 @@ class Group(click.Group):
         """Returns the command that the first word names.
 
         Raises:
-            UnknownOption: If there is none; names the nearest one, also of other groups.
+            UnknownOption: If the command is unknown; the message names the nearest one, also of other groups.
         """
         word = args[0] if args else ""
         if ctx.resilient_parsing or not word or word.startswith("-") or self.get_command(ctx, word) is not None:
@@ -84,11 +85,11 @@ class Group(click.Group):
         near = nearest_commands(ctx.find_root().command, ctx.command_path, word)
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownOption(
-            f"there is no command {ctx.command_path} {word}; {meant}{ctx.command_path} --help lists the commands"
+            f"unknown command {ctx.command_path} {word}; {meant}{ctx.command_path} --help lists the commands"
         )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands under their headings; of one that cannot be loaded, the reason."""
+        """Writes the commands under their headings; for one that cannot be loaded, the reason."""
         for heading, section in self.sections.items():
             if section:
                 with formatter.section(heading):

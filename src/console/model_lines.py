@@ -1,4 +1,4 @@
-"""How each model of a run sees its images: a line per model, and objects for JSON."""
+"""Reports how images are prepared for each model of a run: a line per model, and objects for JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 SHOWN = 12
 DIGEST = 12  # characters of a digest that a line shows
 DEVIATIONS = 2  # above chance, in standard errors, up to which a result looks like chance
-FEWEST = 20  # samples from which that is worth telling
+FEWEST = 20  # fewest samples for such a report
 
 
 def models_as_objects(report: Report) -> list[dict[str, Any]]:
-    """What decides how each model of a run sees its images: preprocessing, weights, number of classes, precision."""
+    """Settings that decide what each model sees: preprocessing, weights, number of classes, precision."""
     found: dict[str, dict[str, Any]] = {}
     for cell in report.plan.cells:
         if cell.opened_model is not None and cell.model not in found:
@@ -69,7 +69,7 @@ def print_models(report: Report) -> None:
 
 def lines_of_models(report: Report) -> list[str]:
     """A line for each model of a run that prepares its images by a transform."""
-    return [_line(each) for each in models_as_objects(report) if each["preprocessing"]]
+    return [_line(model) for model in models_as_objects(report) if model["preprocessing"]]
 
 
 def _line(model: dict[str, Any]) -> str:
@@ -106,7 +106,7 @@ def _key(key: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return " ".join(_value(each) for each in value)
+        return " ".join(_value(inner) for inner in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -117,12 +117,12 @@ def print_chance(report: Report, results: Sequence[Any]) -> None:
     """Prints for which cells top-1 accuracy is no better than guessing: often a sign of wrong preprocessing."""
     cells = {(cell.model, cell.setting): cell for cell in report.plan.cells}
     found = []
-    for each in results:
-        cell = cells.get((each.model, each.eval_setting))
-        if (each.metric, each.slice) == ("top1", OVERALL) and cell is not None and not each.random_weights:
+    for result in results:
+        cell = cells.get((result.model, result.eval_setting))
+        if (result.metric, result.slice) == ("top1", OVERALL) and cell is not None and not result.random_weights:
             classes = _classes(cell)
-            if classes and each.n and each.n >= FEWEST and each.value is not None and _is_chance(each, classes):
-                found.append((each, classes))
+            if classes and result.n and result.n >= FEWEST and result.value is not None and _is_chance(result, classes):
+                found.append((result, classes))
     for each, classes in found[:SHOWN]:
         say(
             f"At chance level: {each.model} on {each.eval_setting}: {percent(each.value)} % of {each.n:,} samples;"
@@ -139,7 +139,7 @@ def _is_chance(result: Any, classes: int) -> bool:
 
 
 def _classes(cell: Cell) -> int | None:
-    """The number of classes that a setting without any perturbation chooses from; None if it is not known."""
+    """The number of classes that a setting without any perturbation chooses from; None if unknown."""
     opened = cell.opened_setting
     if opened is None:
         return None

@@ -1,4 +1,4 @@
-"""What an unknown command or option may mean."""
+"""Suggestions for an unknown command or option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from testbed.errors import ExtensionError
 
-# Options that some commands have under one name and some under another: a name → what it may be called instead.
+# Options whose names differ between commands: name → possible other names.
 OTHER_NAMES = {
     "--metric": ("--score",),
     "--score": ("--metric",),
@@ -23,16 +23,16 @@ OTHER_NAMES = {
 
 
 def other_names(known: Collection[str], hints: Mapping[str, str]) -> dict[str, str]:
-    """What to say of the names in `OTHER_NAMES` that a command does not have and says nothing of itself."""
+    """Hints for the names in `OTHER_NAMES` that a command neither has nor has its own hint for."""
     found = {
-        name: next((each for each in others if each in known), None)
+        name: next((text for text in others if text in known), None)
         for name, others in OTHER_NAMES.items()
         if name not in known and name not in hints
     }
     return {name: f"use {option}" for name, option in found.items() if option is not None}
 
 
-# What other programs call these commands.
+# Names of these commands in other programs.
 _SYNONYMS = {
     **dict.fromkeys(("eval", "evaluate", "test", "bench", "benchmark", "validate", "predict"), "run"),
     **dict.fromkeys(("results", "ls"), "list results"),
@@ -46,24 +46,24 @@ _NEAR = 0.6
 
 
 def nearest_commands(root: click.Command, group: str, word: str) -> list[str]:
-    """The commands that an unknown word may mean.
+    """Returns the commands that an unknown word may mean.
 
     Args:
         root: The program.
-        group: The words before it: the program's name, and that of a group.
-        word: The word.
+        group: The preceding words: the names of the program and the group.
+        word: The unknown word.
 
     Returns:
-        Whole commands, the nearest first: of this group, or of another one, whose command has exactly this name.
+        Whole commands, the nearest first: of this group, or commands of other groups with exactly this name.
     """
     program, _, inner = group.partition(" ")
     if not inner and word.lower() in _SYNONYMS:
         return [f"{program} {_SYNONYMS[word.lower()]}"]
     known = list(_commands(root, program))
-    own = {each.rpartition(" ")[2]: each for each in known if each.rpartition(" ")[0] == group}
+    own = {name.rpartition(" ")[2]: name for name in known if name.rpartition(" ")[0] == group}
     near = difflib.get_close_matches(word.lower(), own, n=2, cutoff=_NEAR)
-    same = [each for each in known if each.rpartition(" ")[2] == word.lower()]
-    return list(dict.fromkeys([*same, *(own[each] for each in near)]))
+    same = [name for name in known if name.rpartition(" ")[2] == word.lower()]
+    return list(dict.fromkeys([*same, *(own[name] for name in near)]))
 
 
 def _commands(group: click.Command, path: str) -> Iterator[str]:
@@ -71,7 +71,9 @@ def _commands(group: click.Command, path: str) -> Iterator[str]:
     for section in getattr(group, "sections", {}).values():
         for name, place in section.items():
             yield f"{path} {name}"
-            if not place.startswith("testbed.") or ":" in place:  # an extension's, or no module: it may be a group
+            if (
+                not place.startswith("testbed.") or ":" in place
+            ):  # an extension's command, or not a module: it may be a group
                 inner = _loaded(group, name)
                 if inner is not None:
                     yield from _commands(inner, f"{path} {name}")

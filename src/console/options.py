@@ -1,4 +1,4 @@
-"""What all commands share: options that take several words, groups, the store, plug-ins, and how errors are told."""
+"""Shared code of commands: options that take several words, groups, the store, plug-ins, and error reporting."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DATA_ROOT: dict[str, Any] = {
     "metavar": "DIR",
     "help": f"The folder with the data sets, by name.  [default: ${ENV_DATA}]",
 }
-_WORDS = "testbed.words"  # of the command line, as click keeps them for the completion
+_WORDS = "testbed.words"  # key of the command line's words in click's context, for completion
 
 
 class Option(click.Option):
@@ -72,8 +72,8 @@ class Command(click.Command):
     """A command whose `ManyWords` options take all words up to the next option, and whose names may have underscores.
 
     Args:
-        hints: What to say of options that it does not have, by name; of several, the first of these is told. Besides
-            these, `OTHER_NAMES` names the option of a command that other commands call otherwise.
+        hints: Messages for options that it does not have, by name; the first match is printed. In addition,
+            `OTHER_NAMES` suggests the command's own name for an option that other commands name differently.
     """
 
     def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
@@ -84,22 +84,22 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings, in the order in which these come first."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for each in self.get_params(ctx):
-            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None:
-                sections.setdefault(getattr(each, "heading", "Options"), []).append(record)
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
-        known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
-        args = [with_dashes(each, known) for each in args]
+        """Rewrites ``--models a b`` as ``--models a --models b``, which click understands."""
+        known = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        args = [with_dashes(arg, known) for arg in args]
         hints = {**self.hints, **other_names(known, self.hints)}
-        given = {with_dashes(each, set(hints)).partition("=")[0] for each in args} - known
+        given = {with_dashes(arg, set(hints)).partition("=")[0] for arg in args} - known
         for name, hint in hints.items():
             if name in given and not ctx.resilient_parsing:
-                raise UnknownOption(f"there is no option {name}; {hint}")
+                raise UnknownOption(f"unknown option {name}; {hint}")
         ctx.meta[_WORDS] = args
         try:
             return super().parse_args(ctx, spread(args, set(self._many)))
@@ -114,18 +114,20 @@ class Command(click.Command):
             raise clearer(error, ctx.command_path, ctx.meta.get(_WORDS, ())) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Completes the second word of a `ManyWords` option, too, and those after it."""
+        """Also completes the second and later words of a `ManyWords` option."""
         option = self.open_option(ctx, incomplete)
         return super().shell_complete(ctx, incomplete) if option is None else option.shell_complete(ctx, incomplete)
 
     def open_option(self, ctx: click.Context, incomplete: str) -> click.Parameter | None:
         """The `ManyWords` option that the next word belongs to, if there is one."""
-        last = next((each for each in reversed(ctx.meta.get(_WORDS, [])) if each.startswith("-")), "")
+        last = next((word for word in reversed(ctx.meta.get(_WORDS, [])) if word.startswith("-")), "")
         return None if incomplete.startswith("-") else self._many.get(last.partition("=")[0])
 
     @property
     def _many(self) -> dict[str, click.Parameter]:
-        return {name: each for each in self.params if isinstance(each, ManyWords) for name in each.opts}
+        return {
+            name: parameter for parameter in self.params if isinstance(parameter, ManyWords) for name in parameter.opts
+        }
 
 
 class Argument(click.Argument):
@@ -139,13 +141,13 @@ class Argument(click.Argument):
 
 
 class UnknownOption(click.ClickException):
-    """An option or a command that there is not, and what to use in its place."""
+    """An unknown option or command, and what to use instead."""
 
     exit_code = 2
 
 
 def with_dashes(argument: str, known: Collection[str]) -> str:
-    """``--batch_size`` as ``--batch-size``, if only the latter is known; any other argument as it is."""
+    """Returns ``--batch_size`` as ``--batch-size`` if only the latter exists; any other argument unchanged."""
     name, mark, value = argument.partition("=")
     dashed = name.replace("_", "-")
     return f"{dashed}{mark}{value}" if name.startswith("--") and name not in known and dashed in known else argument
@@ -174,14 +176,14 @@ version_option = click.version_option(__version__, message="testbed %(version)s"
 
 
 def plain_command(function: Callable[..., int]) -> Command:
-    """Makes a function a command with -v, which it is given if it takes ``verbose``."""
+    """Makes a function a command with -v, passed on if it takes ``verbose``."""
     return _completed(click.command(cls=Command)(function), function)
 
 
 def store_command(function: Callable[..., int]) -> Command:
     """Makes a function a command on the store, with --db-url, -v, and --json if the function takes ``as_json``.
 
-    Paths of checkpoints in names are written in full, as the store has them.
+    Paths of checkpoints in names are made absolute, as in the store.
     """
     command = click.command(cls=_StoreCommand)(function)
     if "as_json" in function.__annotations__:
@@ -200,13 +202,13 @@ class _StoreCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [as_stored(word) for word in args]
         if any(map(own_path, words)):
-            named = {each.reference: each.name for each in reversed(_own_names(_value(args, "--db-url")))}
+            named = {own_name.reference: own_name.name for own_name in reversed(_own_names(_value(args, "--db-url")))}
             words = [named.get(word, word) for word in words]
         return super().parse_args(ctx, words)
 
 
 def use_own_names(url: str | None) -> None:
-    """Makes the short names of models in files, as a store has them, the active ones until the command ends."""
+    """Activates the store's short names of models in files until the command ends."""
     use(replace(active(), own_names=_own_names(url)))
 
 
@@ -217,7 +219,7 @@ def _own_names(url: str | None) -> tuple[OwnName, ...]:
 
 
 def _value(args: Sequence[str], option: str) -> str | None:
-    """The value of an option among the words of a command line."""
+    """The value of an option in the words of a command line."""
     for place, word in enumerate(args):
         if word.startswith(f"{option}="):
             return word.partition("=")[2]
@@ -227,7 +229,7 @@ def _value(args: Sequence[str], option: str) -> str | None:
 
 
 def as_stored(word: str) -> str:
-    """A word as the store has it: with the full path of a file, members of an ensemble in the order of their names."""
+    """A name as the store has it: with a file's full path, and an ensemble's members sorted by name."""
     if not word.startswith(("ensemble", "soup")):
         return with_full_path(word)
     from testbed.models.made.names import with_members
@@ -236,7 +238,7 @@ def as_stored(word: str) -> str:
 
 
 def with_full_path(word: str) -> str:
-    """``ARCH,FILE`` with the file's full path, if there is such a file; any other word as it is."""
+    """``ARCH,FILE`` with the file's full path if it exists; any other word unchanged."""
     arch, _, path = word.partition(",")
     file = expanded(path)
     return f"{arch},{file.absolute()}" if ("/" in path or file.suffix) and os.path.isfile(file) else word
@@ -254,7 +256,8 @@ def _resolved(_: click.Context, __: click.Parameter, files: Sequence[str]) -> tu
 PLUGIN: dict[str, Any] = {
     "metavar": "FILE",
     "callback": _resolved,
-    "help": "Python files that define models or eval settings (files written for ImageNet-testbed, too), or YAML files"
+    "help": "Python files that define models or eval settings (files written for ImageNet-testbed also work), or YAML"
+    " files"
     " of CLIP-CC-Bench, which define decoders.",
 }
 
@@ -264,17 +267,17 @@ label_option = click.option(
     "labels",
     cls=ManyWords,
     metavar="NAME",
-    help="Models whose points have names in any case: names or patterns. Extreme ones have names where there is room.",
+    help="Models whose points are always labelled: names or patterns. Extreme points are labelled where there is room.",
 )
 
 
 def plugin_option(function: F) -> F:
-    """--plugin."""
+    """Adds --plugin."""
     return click.option("--plugin", "plugins", cls=ManyWords, **PLUGIN)(function)
 
 
 def data_root_option(function: F) -> F:
-    """--data-root, which is used until the command ends; the function is not given it."""
+    """Adds --data-root, in effect until the command ends; it is not passed to the function."""
     return click.option(
         "--data-root",
         expose_value=False,
@@ -284,12 +287,12 @@ def data_root_option(function: F) -> F:
 
 
 def use(inputs: Inputs) -> None:
-    """Makes inputs the active ones until the command ends."""
+    """Activates inputs until the command ends."""
     click.get_current_context().with_resource(using(inputs))
 
 
 def run_command(command: click.Command) -> None:
-    """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
+    """Runs a command as a program: a user's mistake prints one clear line, never a traceback."""
     raise_all()
     end_children_by_sigterm()
     with ending_at_once(sys._getframe(1)), visible_output():
@@ -313,12 +316,12 @@ def _run(command: click.Command) -> None:
         fail(str(error), EXIT_ERROR)
     except KeyboardInterrupt:
         fail("interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone, as after "| head"
+    except BrokenPipeError:  # the reader of our output has exited, as after "| head"
         _discard_output()
         sys.exit(EXIT_ERROR)
     except OSError as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        if frame.name not in ("echo", "_run") and frame.filename != streams.__file__:  # not of writing our output
+        if frame.name not in ("echo", "_run") and frame.filename != streams.__file__:  # not from writing our output
             if error.filename is None:
                 raise
             logging.getLogger("testbed").debug("failed", exc_info=True)
@@ -333,7 +336,7 @@ def _run(command: click.Command) -> None:
 
 
 def _follows_interrupt(error: BaseException | None) -> bool:
-    """Whether an error was raised while a Ctrl-C ended what was under way, such as a library's opening of a file."""
+    """Returns whether an error was raised while Ctrl-C interrupted something, such as a library opening a file."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -344,12 +347,12 @@ def _follows_interrupt(error: BaseException | None) -> bool:
 
 
 def _discard_output() -> None:
-    """Drops what is left of the output, which cannot be written: a disk is full, or nobody reads it."""
+    """Drops the rest of the output, which cannot be written: a disk is full, or the reader has exited."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, code: int) -> None:
-    """Prints an error and ends the program; a Ctrl-C comes too late."""
+    """Prints an error and ends the program; Ctrl-C has no effect from here on."""
     ignore_all()
     click.echo(f"Error: {message}", err=True)
     sys.exit(code)
@@ -369,5 +372,5 @@ class _Lines(logging.Handler):
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the message, with its traceback if it has one."""
+        """Writes the message, and its traceback if there is one."""
         self._write(redacted(self.format(record)))

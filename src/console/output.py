@@ -1,4 +1,4 @@
-"""How values, tables and JSON are printed."""
+"""Printing of values, tables and JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from testbed.jsontext import to_json
 from testbed.metric_specs import MetricSpec, known_error
 from testbed.visible import visible_line
 
-CLUSTERED = "the groups of samples of the data set are drawn and tested as wholes"
-SECONDS = 5.0  # between lines about a long answer
+CLUSTERED = "whole groups of samples of the data set are drawn and tested"
+SECONDS = 5.0  # between progress lines
 
 
 def print_json(value: Any) -> None:
@@ -26,7 +26,7 @@ def print_json(value: Any) -> None:
 
 
 def say(text: str, err: bool = False) -> None:
-    """Prints a sentence, in lines that fit the terminal."""
+    """Prints a sentence, wrapped to the terminal."""
     click.echo(prose(text), err=err)
 
 
@@ -36,9 +36,9 @@ def footnote(text: str) -> None:
 
 
 def shares() -> Callable[[str, float], None]:
-    """A function that tells how far a long answer is: a line to stderr every five seconds.
+    """Returns a function that reports progress: a line to stderr every five seconds.
 
-    It takes what is being done, and the share of it that is done.
+    It takes a description, and the share that is done.
     """
     told = time.monotonic()
 
@@ -74,24 +74,24 @@ def cell_value(value: float | None, unit: str) -> str:
 
 
 def bare_value(value: float | None, unit: str) -> str:
-    """A metric's value without its unit, for a table that says it: rates in percent, others as they are."""
+    """A metric's value for a table with the unit in its header: rates in percent, others unchanged."""
     if value is None or math.isnan(value):
         return percent(None)
     return percent(value) if unit == FRACTION else f"{value:.6g}"
 
 
 def mean_score(value: float, in_percent: bool) -> str:
-    """A mean of scores: in percent, or as it is."""
+    """A mean of scores: in percent, or unchanged."""
     return f"{100 * value:.2f} %" if in_percent else f"{value:.4g}"
 
 
 def difference(value: float, in_percent: bool) -> str:
-    """A difference of two means of scores: of percentages in points, or as it is."""
+    """A difference of two means of scores: in percentage points, or unchanged."""
     return f"{100 * value:+.2f} points" if in_percent else f"{value:+.4g}"
 
 
 def in_percent(spec: MetricSpec, binary: bool) -> bool:
-    """Whether means of a score are shown in percent: it declares that it is a fraction, or all values are 0 or 1."""
+    """Returns whether means of a score are shown in percent: it is declared as a fraction, or all values are 0 or 1."""
     return binary or spec.unit == FRACTION
 
 
@@ -101,10 +101,10 @@ def with_unit(spec: MetricSpec, binary: bool) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """A table of text, its columns as wide as they must be; several tables with parts of them on a narrow terminal.
+    """Formats a table with columns of minimal width; a narrow terminal gets several tables.
 
     Args:
-        header: The heads of the columns.
+        header: The column headers.
         rows: The cells of each row.
         right: The columns of numbers.
     """
@@ -112,7 +112,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[
 
 
 def fitted(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int], width: int | None) -> str:
-    """A table of at most so many characters in a line; see `table`."""
+    """Formats a table with a maximum width; see `table`."""
     lines = [list(map(visible_line, row)) for row in (header, *rows)]
     aligned = set(right)
     columns = range(len(header))
@@ -123,9 +123,9 @@ def fitted(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
 
 
 def _drawn(lines: Sequence[Sequence[str]], columns: Sequence[int], aligned: Collection[int]) -> str:
-    """A table of these columns; its cells may have several lines."""
+    """Draws a table of these columns; its cells may have several lines."""
     parts = [[cell.split("\n") for cell in line] for line in lines]
-    widths = [max(len(each) for line in parts for each in line[place]) for place in range(len(columns))]
+    widths = [max(len(name) for line in parts for name in line[place]) for place in range(len(columns))]
     text = []
     for line in parts:
         for pieces in zip_longest(*line, fillvalue=""):
@@ -141,7 +141,7 @@ def _drawn(lines: Sequence[Sequence[str]], columns: Sequence[int], aligned: Coll
 def grid(
     rows: Sequence[str], columns: Sequence[str], cells: dict[tuple[str, str], str], corner: str, width: int
 ) -> str:
-    """A table of rows × columns, in blocks of as many columns as fit the width."""
+    """Formats a table of rows × columns, in blocks of as many columns as fit the width."""
     first = max([len(corner), *map(len, rows)], default=0)
     blocks: list[list[str]] = [[]]
     used = first
@@ -163,10 +163,10 @@ def grid(
 
 
 def sample_count(n: int, clusters: int | None) -> str:
-    """A number of samples, and of the groups that are compared as wholes; see `CLUSTERED`."""
+    """A number of samples, and of the groups that are compared as a whole; see `CLUSTERED`."""
     return f"{n:,}" if clusters is None else f"{n:,} in {clusters:,}"
 
 
 def count(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it must be."""
+    """A number and its noun, in the plural where needed."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,4 +1,4 @@
-"""What a run says of the prompts of zero-shot classification: where they come from, and which classes share a name."""
+"""Lines about the prompts of zero-shot classification: where they come from, and which classes share a name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN_NAMES = 5
 
 
 def print_prompts(report: Report) -> None:
-    """Prints from where prompts are that no file has, and which class names are equal."""
+    """Prints the origin of prompts that do not come from a file, and which class names are equal."""
     lines = lines_of_prompts(report)
     for line in lines[:SHOWN]:
         say(line)
@@ -40,7 +40,7 @@ def lines_of_prompts(report: Report) -> list[str]:
 
 
 def _equal_names(class_names: list[str], folders: Sequence[str] | None) -> tuple[str, ...]:
-    """The names that several classes share, with the folders of these classes where they are known."""
+    """The names that several classes share, with the folders of these classes if known."""
     shared = [name for name, number in Counter(class_names).items() if number > 1]
     own = folders or class_names
     said = []
@@ -56,5 +56,5 @@ def _in_words(names: tuple[str, ...], settings: list[str]) -> str:
     several = "is the name" if len(names) == 1 else "are the names"
     return (
         f"Equal class names: in {where}, {shown} {several} of more than one class each; their prompts are the same, so"
-        " zero-shot classification cannot tell these classes apart"
+        " zero-shot classification cannot distinguish these classes"
     )

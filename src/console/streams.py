@@ -1,4 +1,4 @@
-"""The output of a command: nothing that it prints of stored texts acts on the terminal, whichever line prints it."""
+"""Output streams that keep control characters in stored texts from acting on the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class VisibleStream:
     """A text stream that spells out control characters.
 
     Attributes:
-        stream: The same, for what moves the cursor on purpose.
+        stream: The wrapped stream, for code that moves the cursor on purpose.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -36,7 +36,7 @@ class VisibleStream:
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """What is written to standard output and error meanwhile is `visible`."""
+    """Makes everything written to standard output and error meanwhile `visible`."""
     kept = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (VisibleStream(stream) for stream in kept)
     try:
@@ -46,12 +46,12 @@ def visible_output() -> Iterator[None]:
 
 
 def terminal(stream: Any) -> Any:
-    """The stream behind a `VisibleStream`, for bars and counters; what they show must be visible already."""
+    """The stream behind a `VisibleStream`, for bars and counters; their text must already be visible."""
     return stream.stream if isinstance(stream, VisibleStream) else stream
 
 
 def show_in_place(text: str) -> None:
-    """Shows a text in place of the last one, on the same line of standard error."""
+    """Replaces the current line of standard error by a text."""
     stream = terminal(sys.stderr)
     stream.write(f"\r{visible(text)}")
     stream.flush()

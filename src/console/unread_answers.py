@@ -1,4 +1,4 @@
-"""Answers that rules, or judges, could not read: the share of each model, where it bears on the score."""
+"""Answers that rules, or judges, could not read: each model's share, where it affects the score."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from testbed.console.output import percent, say
 from testbed.entities import OVERALL
 
-ENOUGH = 0.02  # the share of a model's answers from which it is told
-_SHARES = ("unread", "unparsed")  # metrics; of the first, answers that are not scored, there is less to say
-_JUDGED = "judged"  # the share of the answers of which ``unread`` is a share
+ENOUGH = 0.02  # smallest share of a model's answers that is reported
+_SHARES = ("unread", "unparsed")  # metrics; answers counted by the first are not scored
+_JUDGED = "judged"  # the share of answers that ``unread`` refers to
 
 
 def unread_lines(results: Sequence[Any]) -> list[str]:
@@ -26,8 +26,8 @@ def unread_lines(results: Sequence[Any]) -> list[str]:
 
 
 def unread_share(metrics: Iterable[Any]) -> float:
-    """The share of the answers that could not be read, from the metrics of one evaluation; 0 if none says so."""
-    values = {each.name: each.value for each in metrics if each.slice == OVERALL}
+    """The share of the answers that could not be read, from the metrics of one evaluation; 0 without such a metric."""
+    values = {metric.name: metric.value for metric in metrics if metric.slice == OVERALL}
     return _share(values)
 
 
@@ -39,14 +39,14 @@ def print_unread(results: Sequence[Any]) -> None:
 
 def _shares(results: Sequence[Any]) -> dict[tuple[str, str], float]:
     values: dict[tuple[str, str], dict[str, float | None]] = {}
-    for each in results:
-        if each.slice == OVERALL and each.metric in (*_SHARES, _JUDGED):
-            values.setdefault((each.model, each.eval_setting), {})[each.metric] = each.value
+    for result in results:
+        if result.slice == OVERALL and result.metric in (*_SHARES, _JUDGED):
+            values.setdefault((result.model, result.eval_setting), {})[result.metric] = result.value
     return {cell: _share(of) for cell, of in values.items()}
 
 
 def _share(values: dict[str, float | None]) -> float:
     unread, unparsed = ((values.get(name) or 0.0) for name in _SHARES)
-    if _JUDGED in values:  # a judge was asked: what it did not read, of all answers
+    if _JUDGED in values:  # a judge was asked: convert to a share of all answers
         return unread * (values[_JUDGED] or 0.0)
     return max(unread, unparsed)

@@ -1,7 +1,7 @@
-"""The end of a program: at once, for otherwise Python takes up to a second to take torch apart, object by object.
+"""Immediate exit of a program; otherwise Python needs up to a second to tear torch down, object by object.
 
-What is registered with `atexit` is called as always; the system takes back the rest. (`gc.freeze` would be as fast,
-but libraries built with nanobind, such as triton, then print a screenful about leaks.)
+Functions registered with `atexit` are called as usual; the system frees the rest. (`gc.freeze` would be as fast,\nbut
+libraries built with nanobind, such as triton, then print a screenful about leaks.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from types import FrameType
 
 @contextmanager
 def ending_at_once(caller: FrameType | None) -> Iterator[None]:
-    """If the process ends by the `SystemExit` that is raised in this context, it ends at once.
+    """Ends the process at once if the `SystemExit` raised in this context ends it.
 
-    It does so if the script that was started, and nobody else, has called ``caller``, and does nothing after that.
+    This applies only if the started script itself called ``caller`` and does nothing afterwards.
 
     Args:
         caller: The frame of the function that does all the work, such as ``main``.
@@ -30,7 +30,7 @@ def ending_at_once(caller: FrameType | None) -> Iterator[None]:
         yield
         return
     ending = _Ending(script)
-    atexit.register(ending.leave)  # before what the work registers, and therefore called after that
+    atexit.register(ending.leave)  # registered first, and therefore called last
     try:
         yield
     except SystemExit as ended:
@@ -39,7 +39,7 @@ def ending_at_once(caller: FrameType | None) -> Iterator[None]:
 
 
 def _script(caller: FrameType | None) -> FrameType | None:
-    """The frame of the script that was started, if that is the caller, or called it; else None."""
+    """The frame of the started script if it is the caller, or called the caller; else None."""
     first = caller.f_back if caller else None
     for frame in (caller, first, first.f_back if first else None):
         if frame is not None and frame.f_back is None and frame.f_code.co_name == "<module>":
@@ -48,20 +48,20 @@ def _script(caller: FrameType | None) -> FrameType | None:
 
 
 class _Ending:
-    """How this process ends, once that is known."""
+    """The way this process ends, once known."""
 
     def __init__(self, script: FrameType) -> None:
         self.script = script
-        self.place = script.f_lasti  # where the script is; if it ends elsewhere, it went on
+        self.place = script.f_lasti  # the script's position; if it ends elsewhere, it continued
         self.code: object = None
         self.process = os.getpid()
 
     def leave(self) -> None:
-        """Ends the process, if it ends by what was raised, and is no fork of the one that this is about."""
+        """Ends the process if the raised exception ends it and it is not a fork."""
         here = os.getpid() == self.process and self.script.f_lasti == self.place
         if not here or not isinstance(self.code, int):
             return
-        logging.shutdown()  # registered by an import, and therefore called after this
+        logging.shutdown()  # registered by an import, and therefore called later
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()

@@ -1,4 +1,4 @@
-"""Where results are shown besides the store: TensorBoard, Weights & Biases, MLflow. Each is an extra."""
+"""Experiment trackers that mirror results: TensorBoard, Weights & Biases, MLflow. Each is an extra."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any, Protocol
 from testbed.errors import DataError, MissingExtraError
 from testbed.paths import expanded
 
-PROJECT = "testbed"  # of Weights & Biases, and the experiment of MLflow
+PROJECT = "testbed"  # in Weights & Biases, and the experiment in MLflow
 
 
 @dataclass(frozen=True)
 class Point:
-    """What metrics are logged for.
+    """The point that metrics are logged for.
 
     Attributes:
-        run: The training run, or the model: each has a run of the tracker.
-        label: The same for people.
-        step: Where on the axis they are.
-        unit: What the axis counts, such as ``"epoch"``.
+        run: The training run, or the model; each gets a run in the tracker.
+        label: Its display name.
+        step: Position on the axis.
+        unit: Unit of the axis, such as ``"epoch"``.
     """
 
     run: str
@@ -34,10 +34,10 @@ class Point:
 
 
 class Mirror(Protocol):
-    """Shows results elsewhere.
+    """Base class of trackers.
 
     Attributes:
-        name: What it is, and where: a point is logged once under the same name.
+        name: Kind and location; a point is logged once under the same name.
     """
 
     name: str
@@ -52,19 +52,19 @@ class Mirror(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Ends the tracker's runs."""
         ...
 
 
 def mirror_of(word: str, store: str) -> Mirror:
-    """A mirror as the command line names it: ``tensorboard:DIR``, ``wandb[:PROJECT]`` or ``mlflow[:URI]``.
+    """Returns the mirror that the command line names: ``tensorboard:DIR``, ``wandb[:PROJECT]`` or ``mlflow[:URI]``.
 
     Args:
         word: The name.
         store: The name of the results store: results of two stores are not mixed.
 
     Raises:
-        DataError: If it names none.
+        DataError: If the word does not name a tracker.
         MissingExtraError: If what it needs is not installed.
     """
     kind, _, where = word.partition(":")
@@ -74,7 +74,7 @@ def mirror_of(word: str, store: str) -> Mirror:
         return WandB(where, store)
     if kind == "mlflow":
         return MLflow(where, store)
-    raise DataError(f"--log {word}: known are tensorboard:DIR, wandb, wandb:PROJECT, mlflow and mlflow:URI")
+    raise DataError(f"--log {word}: expected tensorboard:DIR, wandb, wandb:PROJECT, mlflow or mlflow:URI")
 
 
 def _required(module: str, package: str, extra: str) -> Any:
@@ -85,7 +85,7 @@ def _required(module: str, package: str, extra: str) -> Any:
 
 
 class TensorBoard:
-    """Event files in a folder, a folder in it for each run."""
+    """Event files in a folder, with a subfolder for each run."""
 
     def __init__(self, folder: str) -> None:
         self._folder = expanded(folder).absolute()
@@ -113,7 +113,7 @@ class TensorBoard:
 
 
 class WandB:
-    """Runs of Weights & Biases, one for each training run or model; later ones go on with them."""
+    """Runs of Weights & Biases, one for each training run or model; later runs continue them."""
 
     def __init__(self, project: str, store: str) -> None:
         self._entity, _, self._project = project.rpartition("/")
@@ -150,7 +150,7 @@ class WandB:
 
 
 class MLflow:
-    """Runs of MLflow, one for each training run or model; later ones go on with them."""
+    """Runs of MLflow, one for each training run or model; later runs continue them."""
 
     def __init__(self, uri: str, store: str) -> None:
         self._store = store
@@ -163,20 +163,20 @@ class MLflow:
         if point.run not in self._runs:
             self._runs[point.run] = self._begun(point)
         for key, value in values.items():
-            name = re.sub(r"[^\w./ -]", "_", key)  # what MLflow takes
+            name = re.sub(r"[^\w./ -]", "_", key)  # characters that MLflow accepts
             self._client.log_metric(self._runs[point.run], name, value, step=point.step)
 
     def _begun(self, point: Point) -> str:
-        """The id of MLflow's run, made if it is not there."""
+        """The id of MLflow's run, created if necessary."""
         experiment = self._client.get_experiment_by_name(PROJECT)
         number = experiment.experiment_id if experiment is not None else self._client.create_experiment(PROJECT)
         tags = {"testbed.run": point.run, "testbed.store": self._store}
-        for each in self._client.search_runs([number], max_results=10_000):
-            if all(each.data.tags.get(name) == value for name, value in tags.items()):
-                return str(each.info.run_id)
+        for found_run in self._client.search_runs([number], max_results=10_000):
+            if all(found_run.data.tags.get(name) == value for name, value in tags.items()):
+                return str(found_run.info.run_id)
         return str(self._client.create_run(number, tags=tags, run_name=point.label).info.run_id)
 
     def close(self) -> None:
         """See `Mirror`."""
-        for each in self._runs.values():
-            self._client.set_terminated(each)
+        for run in self._runs.values():
+            self._client.set_terminated(run)

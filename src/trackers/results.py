@@ -1,4 +1,4 @@
-"""Stored results in experiment trackers, each once."""
+"""Logs stored results to experiment trackers, each once."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def mirrors_of(words: Sequence[str], db_url: str | None) -> list[Mirror]:
 
 
 def log_evaluations(store: Store, mirrors: Sequence[Mirror], evaluation_ids: Sequence[int]) -> list[str]:
-    """Logs the metrics of evaluations, a run of the tracker for each model, and ends the trackers.
+    """Logs the metrics of evaluations, a run of the tracker for each model, and closes the trackers.
 
     Args:
-        store: Their store, open for writing: it notes what was logged where.
+        store: Their store, open for writing: it records what was logged where.
         mirrors: The trackers.
         evaluation_ids: The evaluations. Their ids are the steps: a model that is evaluated again, after its weights or
             its data have changed, gets another point.
@@ -40,32 +40,32 @@ def log_evaluations(store: Store, mirrors: Sequence[Mirror], evaluation_ids: Seq
             problem = log_once(store, mirror, Point(model, model, evaluation_id, UNIT), [evaluation_id])
             if problem:
                 problems.append(f"the results of {model} are not in {mirror.name}: {problem}")
-                break  # one that is not reached is not tried for each of many evaluations
+                break  # an unreachable tracker is not retried for every evaluation
         try:
             mirror.close()
-        except Exception as error:  # of a library or a server
-            problems.append(f"{mirror.name} could not be ended: {reason_of(error)}")
+        except Exception as error:  # from a library or a server
+            problems.append(f"{mirror.name} could not be closed: {reason_of(error)}")
     return problems
 
 
 def log_once(store: Store, mirror: Mirror, point: Point, evaluation_ids: Sequence[int]) -> str:
-    """Logs what a tracker does not have of a point. It is claimed before, so that none is there twice after a kill.
+    """Logs the missing metrics of a point. Claims it first, so that nothing is logged twice after a kill.
 
     Returns:
         Why it could not be logged; empty if it is there.
     """
-    claimed = [each for each in evaluation_ids if store.checkpoints.claim(each, mirror.name)]
+    claimed = [one_id for one_id in evaluation_ids if store.checkpoints.claim(one_id, mirror.name)]
     if not claimed:
         return ""
     values = {
-        f"{each.eval_setting}/{each.metric}": each.value
-        for each in store.results.of(claimed)
-        if each.slice == OVERALL and each.value is not None
+        f"{result.eval_setting}/{result.metric}": result.value
+        for result in store.results.of(claimed)
+        if result.slice == OVERALL and result.value is not None
     }
     try:
         mirror.log(point, values)
-    except Exception as error:  # of a library or a server: the run goes on
-        for each in claimed:
-            store.checkpoints.unclaim(each, mirror.name)
+    except Exception as error:  # from a library or a server: the run continues
+        for number in claimed:
+            store.checkpoints.unclaim(number, mirror.name)
         return reason_of(error)
     return ""

@@ -19,7 +19,7 @@ from testbed.answers.verdict import AnsweredQuestions
 from testbed.data import rows
 from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
-from testbed.extensions.vlmevalkit.recorded_scores import Number, Row, compared
+from testbed.extensions.vlmevalkit.recorded_scores import AnswerComparison, Number, compared
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, forms, numbers_of
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import named, verdicts_of
@@ -50,7 +50,7 @@ def asked(of: dict[str, Any], rules: str = "vlmevalkit") -> tuple[str, str, Answ
     return scoring, chosen, AnsweredQuestions(ids, columns, verdicts, texts, None, rules == "vlmevalkit")
 
 
-def compare(of: dict[str, Any]) -> tuple[list[Number], list[Row]]:
+def compare(of: dict[str, Any]) -> tuple[list[Number], list[AnswerComparison]]:
     """What is recorded beside ours."""
     answered = {rules: asked(of, rules)[2] for rules in ("default", "vlmevalkit")}
     scoring, chosen, _ = asked(of)

@@ -465,7 +465,7 @@ def test_labels_without_names_are_numbers_of_outputs_and_the_run_says_so(tmp_pat
     expected = by_hand(tmp_path / "flat", network(1000), labels)
     check(done, "net", "listed", expected, str)
     said = next(line for line in done.preprocessing if line.startswith("Classes: listed"))
-    assert "numbers of the outputs" in said
+    assert "output numbers" in said
     assert "22 = bald eagle" in said
 
 

@@ -22,7 +22,7 @@ def test_the_commands(tmp_path: Path, ask: Callable[..., Any]) -> None:
     with Store.open(str(target), "write") as store:
         put(store, "other", "shown", SAMPLES, saying([0, 1, 2, 3]))
     told = ask("store", "merge", target).stdout
-    assert told == f"1 evaluation copied to sqlite:///{tmp_path}/testbed.db; 1 were there already\n"
+    assert told == f"1 evaluation copied to sqlite:///{tmp_path}/testbed.db; 1 were already there\n"
     assert '"copied": 0' in ask("store", "merge", target, "--no-outputs", "--json").stdout
     assert "both stores are" in ask("store", "merge", tmp_path / "testbed.db", code=2).stderr
     place = tmp_path / "outputs"
@@ -33,7 +33,9 @@ def test_the_commands(tmp_path: Path, ask: Callable[..., Any]) -> None:
     orphan.write_bytes(b"123")
     os.utime(orphan, (0, 0))
     told = ask("store", "gc", "--payload-url", place).stdout
-    assert told.startswith("0 files deleted, 0 bytes\n1 file (3 bytes) left in folders that this store does not know")
+    assert told.startswith(
+        "0 files deleted, 0 bytes\n1 file (3 bytes) left in folders that this store has no record of"
+    )
     assert "2 files left: less than an hour old" in told
     assert ask("store", "gc", "--payload-url", place, "--override").stdout.startswith("1 file deleted, 3 bytes\n")
     assert sorted(place.rglob("*.bin")) == copied

@@ -22,7 +22,7 @@ def test_a_run_prints_a_table_and_where_the_results_are(program, tmp_path):
     assert "testbed show 'world-plain' 'world'" in done.stdout
     assert "images/s" in done.stderr
     again = program("eval.py", *WORLD_CELLS, "--executor", "inline")
-    assert "stored already; nothing was computed" in again.stdout
+    assert "already stored; nothing was computed" in again.stdout
     printed = program("db.py", "--print-eval", "world-plain", "world")
     assert "top1" in printed.stdout
 

@@ -43,7 +43,7 @@ def test_each_option_of_vlmevalkits_run_py_has_an_answer(option: str) -> None:
         return
     assert option not in ours
     for spelled in (option, option.replace("-", "_").replace("__", "--", 1), f"{option}=x"):
-        assert refusal("run", "some", "--on", "MMStar", spelled) == f"there is no option {option}; {run.hints[option]}"
+        assert refusal("run", "some", "--on", "MMStar", spelled) == f"unknown option {option}; {run.hints[option]}"
 
 
 def test_no_hint_is_for_an_option_that_it_does_not_have() -> None:
@@ -83,7 +83,7 @@ def test_an_unknown_command_names_the_nearest_one(words: str, meant: str) -> Non
 
 
 def test_a_command_that_resembles_none_names_the_list() -> None:
-    assert refusal("xyzzy") == "there is no command testbed xyzzy; testbed --help lists the commands"
+    assert refusal("xyzzy") == "unknown command testbed xyzzy; testbed --help lists the commands"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_show_of_one_name_says_what_it_is(program, tmp_path: Path) -> None:
     assert "testbed list results --on 'digits' lists all" in told
     told = program("testbed", "show", "digits-logreg", code=2).stderr
     assert "digits-logreg is a model with 1 stored result: testbed show 'digits-logreg' 'digits' shows one" in told
-    assert "testbed list results lists what is stored" in program("testbed", "show", "nothing", code=2).stderr
+    assert "testbed list results lists the stored results" in program("testbed", "show", "nothing", code=2).stderr
 
 
 # Models -----------------------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def test_files_of_a_checkout_run_unchanged(program: Program, checkout: Path) -> 
     metrics = {each["metric"]: each["value"] for each in json.loads(told)}
     assert metrics["cats"] == 4
     again = program("eval.py", *words(checkout, *settings), "--workers", "1")
-    assert "All of it was stored already; nothing was computed." in again.stdout
+    assert "All results were already stored; nothing was computed." in again.stdout
 
 
 def test_a_repeated_sample_counts_as_often_and_is_computed_once(program: Program, checkout: Path) -> None:

@@ -81,7 +81,7 @@ def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> N
     program("eval.py", "--models", *models, "--eval-settings", SETTING, "--limit", "5", "--executor", "inline")
     (tmp_path / "labels.csv").write_text("id,label\n0,1\n108,0\n")
     words = ("calibrate", SETTING, "--labels", "labels.csv", "--json")
-    assert "do not say whose answers they are of" in program("testbed", *words, code=1).stderr
+    assert "the labels have no column 'model'" in program("testbed", *words, code=1).stderr
     (found,) = json.loads(program("testbed", *words, "--models", "digits-reader").stdout)
     assert (found["model"], found["labels"]["value"]) == ("digits-reader", 0.5)
 
@@ -139,7 +139,7 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
     assert values_of(done.stdout)["labelled"] == 0
     assert f"labels of other answers left out: {len(verdicts)}" in done.stderr
     done = program("testbed", "calibrate", f"{SETTING}@finder", "--labels", "verdicts.csv", code=1)
-    assert "all labels of digits-talker are of other answers than the stored ones" in done.stderr
+    assert "all labels of digits-talker are for answers other than the stored ones" in done.stderr
 
     # A file that has changed is another evaluation; one that does not say whose answers it labels is refused.
     (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace(",0,", ",1,"))
@@ -164,7 +164,7 @@ def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
     more = ("digits-vqa.yes-no", "--limit", "5", "--executor", "inline")
     program("eval.py", "--models", "digits-talker", "--eval-settings", *more)
     done = program("testbed", "export", "answers", "20", "all.csv", code=1)
-    assert "a file is of one setting" in done.stderr
+    assert "a file has one setting" in done.stderr
     with (tmp_path / "human.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
@@ -245,4 +245,4 @@ def test_intervals_are_those_of_the_groups_of_the_data_set(program: Any, tmp_pat
     assert asked["stderr"] == pytest.approx(np.sqrt(5) * alone["stderr"], rel=0.05)
     done = program("testbed", "calibrate", "asked", "--labels", "labels.csv")
     assert "200 in 40" in done.stdout
-    assert "intervals are those of the groups of samples of the data set" in done.stderr
+    assert "intervals account for the groups of samples of the data set" in done.stderr

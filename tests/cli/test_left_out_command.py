@@ -85,7 +85,7 @@ def test_what_is_left_out_is_in_the_report_the_store_and_the_exit_status(program
     assert line in program("eval.py", *words).stdout
     refused = program("eval.py", *words, "--strict", "--override", code=1)
     assert line in refused.stdout
-    assert "--strict: what is left out may be samples" in refused.stderr
+    assert "--strict: the files left out may be samples" in refused.stderr
     shown = program("db.py", "--print-eval", "digits-clip", "folder/photos.linear_probe").stdout
     assert "data of folder/photos.train: files with other extensions left out: 1 (two/loop.gif)" in shown
 

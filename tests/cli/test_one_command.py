@@ -61,7 +61,7 @@ def test_python_m_testbed_is_the_same_program(tmp_path):
     asked = [*program, "list", "models", "--stored", "--db-url", "none.db"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    said = f"Error: there is no results store at {tmp_path / 'none.db'}; testbed run makes one"
+    said = f"Error: no results store at {tmp_path / 'none.db'}; testbed run creates one"
     assert done.stderr.startswith(said)
 
 
@@ -71,7 +71,7 @@ def test_the_version_is_told(capsys):
 
 
 def test_an_unknown_command_is_a_clear_mistake():
-    with pytest.raises(click.ClickException, match=r"there is no command .* evaluate; did you mean .* run"):
+    with pytest.raises(click.ClickException, match=r"unknown command .* evaluate; did you mean .* run"):
         command.main(["evaluate"], standalone_mode=False)
 
 

@@ -63,7 +63,7 @@ def test_files_have_wholes_alone(ask, tmp_path, words):
 def test_tables_have_wholes_alone(ask, tmp_path):
     done = ask("export", "csv", "table.csv")
     assert (tmp_path / "table.csv").read_text().splitlines()[0].count("snaps") == 1
-    assert "left out: 3 parts of settings, such as clips.random-1@gte; parts are shown only where" in done.stderr
+    assert "left out: 3 parts of settings, such as clips.random-1@gte; parts are shown only if" in done.stderr
     card = ask("export", "model-card", "a")
     assert "snaps" in card.stdout
     assert ".random-" not in card.stdout

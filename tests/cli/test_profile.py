@@ -44,4 +44,4 @@ def test_people_see_a_table_and_what_limits_the_run_and_are_shown_it_again(progr
     assert (found["model"], found["eval_setting"]) == ("digits-cnn", "digits")
     assert found["times"][0]["seconds"]["forward"] > 0
     assert "seconds" not in program(*COMMAND, "--override", "--executor", "inline", "--db-url", "r.db").stdout
-    assert "Nothing was measured" in program(*ask).stdout
+    assert "No measurements" in program(*ask).stdout

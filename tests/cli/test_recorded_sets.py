@@ -62,7 +62,7 @@ def test_a_folder_is_scored_by_one_command(program: Any, folder: Path) -> None:
 def test_a_folder_without_answers_is_told(program: Any, folder: Path) -> None:
     done = program("eval.py", "--lmu-data", str(folder / "LMU"), "--recorded", str(folder / "LMU"), code=None)
     assert done.returncode
-    assert "no file of answers of VLMEvalKit: expected MODEL_SET.xlsx" in done.stderr
+    assert "VLMEvalKit answer files: MODEL_SET.xlsx" in done.stderr
 
 
 def test_files_are_scored_on_their_own_sets(program: Any, folder: Path) -> None:

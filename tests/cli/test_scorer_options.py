@@ -54,7 +54,7 @@ def test_scorers_make_a_setting_each(program: Any, captions: Path) -> None:
     assert best["copy"] == 1
     assert best["noise"] < 0.9
     again = program("eval.py", *ASKED[:2], "--eval-settings", name, "--plugin", WORDS)
-    assert "All of it was stored already" in again.stdout
+    assert "All results were already stored" in again.stdout
 
 
 def test_the_same_scores_from_two_processes_and_the_other_order(program: Any, captions: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_dry_run_says_what_is_scored(program: Any, captions: Path) -> None:
     assert [line.partition(":")[2].partition(",")[0].strip() for line in passes] == [
         "24 samples",
         "24 samples",
-        "the texts of outputs not stored yet",
+        "the texts of outputs that are not stored yet",
     ]
     assert not (captions / "testbed.db").exists()
 

@@ -103,7 +103,7 @@ def test_answers_are_stored_with_what_they_cost_and_asked_for_once(
     assert f"api:toy@{server.url}: 20 requests (0 retried), 140 tokens in, 60 out" in first.err
     again = evaluate("said")
     assert again.asked == []
-    assert "All of it was stored already" in again.out
+    assert "All results were already stored" in again.out
 
 
 def test_equal_questions_of_settings_are_asked_once_and_found_after_the_evaluation_is_gone(

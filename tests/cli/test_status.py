@@ -64,9 +64,9 @@ def test_runs_and_open_cells_are_listed(lab: None, ask: Callable[..., Any]) -> N
     assert "5 min" in rows["node-busy"]
     assert lines[8:] == [
         "5 cells: 1 complete, 2 running, 1 stopped, 1 failed",
-        "stopped; the same command resumes them:",
+        "stopped; run the same command again to resume them:",
         "  gone on shown (run 4)",
-        "failed; the same command tries them again:",
+        "failed; run the same command again to retry them:",
         "  bad on shown (run 5): out of memory",
         "verified in the last 30 days: 0 of 1 cell, 0 differ",
     ]
@@ -87,7 +87,7 @@ def test_the_same_as_json(lab: None, ask: Callable[..., Any]) -> None:
 def test_a_store_without_runs(tmp_path: Path, ask: Callable[..., Any]) -> None:
     Store.create(str(tmp_path / "testbed.db")).close()
     assert ask("store", "status").stdout.splitlines() == [
-        "no run is recorded in this store",
+        "no runs are recorded in this store",
         "0 cells: 0 complete, 0 running, 0 stopped, 0 failed",
     ]
 

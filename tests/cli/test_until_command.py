@@ -191,7 +191,7 @@ def test_what_has_no_interval_is_given_up_with_a_reason(run, ask, setting, until
         (("--until", "nan"), 2, "--until 'nan': expected"),
         (("--until", "better:"), 2, "--until 'better:': expected"),
         (("--until", "better:says-best"), 2, "--until better:says-best: name another model to compare with it"),
-        (("--until", "1", "--limit", "5"), 2, "--until runs on ever more samples; it cannot be used with --limit"),
+        (("--until", "1", "--limit", "5"), 2, "--until runs on more and more samples; it cannot be used with --limit"),
         (("--until", "1", "--dry-run"), 2, "it cannot be used with --dry-run"),
     ],
 )

@@ -396,7 +396,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
     fails(db("--rename-model", "old", "other"), "unknown model 'old'")
     store.names.add("model", "taken")
-    fails(db("--rename-model", "new", "taken"), "model 'taken' is in the store already", "choose another name")
+    fails(db("--rename-model", "new", "taken"), "model 'taken' is already in the store", "choose another name")
 
 
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
@@ -475,8 +475,8 @@ def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
 def test_tables_that_cannot_be_imported_or_exported_are_told(db: Db, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("a,b\n1,2\n")
-    fails(db("import", foreign), "is of no form that is known", "begins with a, b")
-    fails(db("import", tmp_path / "missing.csv"), "there is no file", "missing.csv")
+    fails(db("import", foreign), "has an unknown format", "begins with a, b")
+    fails(db("import", tmp_path / "missing.csv"), "no such file", "missing.csv")
     fails(db("export", "csv", tmp_path / "missing" / "out.csv"), "cannot be written")
 
 
@@ -493,7 +493,7 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
         connection.execute(sa.text("DELETE FROM metrics"))
     said = db("store", "check")
     assert said.code == 1
-    assert said.err == "2 faults found; testbed store repair drops what is damaged\n"
+    assert said.err == "2 faults found; testbed store repair drops the damaged parts\n"
     assert len(said.out.splitlines()) == 2
     assert f"evaluation {evaluation.id} (net on val), logits" in said.out
     assert "has no metrics" in said.out
@@ -515,7 +515,7 @@ def test_a_newer_store_is_refused_whatever_is_asked(db: Db, raw: Any, empty_url:
     with raw(empty_url) as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'ffff'"))
     for action in (["--list-models-db"], ["store", "upgrade"], ["--add-model", "digits-cnn"], ["store", "check"]):
-        fails(db(*action, url=empty_url), "schema version ffff", "newer testbed")
+        fails(db(*action, url=empty_url), "schema version ffff", "upgrade testbed")
 
 
 # Mistakes ---------------------------------------------------------------------------------------------------------
@@ -548,7 +548,7 @@ NEED_A_STORE += ["store purge --override"]
 @pytest.mark.parametrize("words", NEED_A_STORE)
 def test_a_missing_store_is_told_and_not_made(db: Db, words: str, tmp_path: Path) -> None:
     said = db(*words.split(), url=str(tmp_path / "none.db"))
-    fails(said, "there is no results store at", "testbed run", "--db-url", "TESTBED_DB")
+    fails(said, "no results store at", "testbed run", "--db-url", "TESTBED_DB")
     assert not (tmp_path / "none.db").exists()
 
 

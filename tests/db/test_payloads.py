@@ -418,7 +418,7 @@ def test_an_answer_that_ends_early_is_asked_for_again(unsteady: Store, builder: 
     values = unsteady.outputs.read(evaluation.id, "logits")
     assert values.tobytes() == builder(unsteady).logits(seed=evaluation.id).tobytes()
     Unsteady.cut = 100
-    with pytest.raises(CorruptOutputError, match=r"cannot be read: only 0 of \d+ bytes came"):
+    with pytest.raises(CorruptOutputError, match=r"cannot be read: only 0 of \d+ bytes arrived"):
         unsteady.outputs.read(evaluation.id, "logits")
 
 

@@ -267,7 +267,7 @@ def test_a_newer_store_is_refused_and_left_alone(own_url: str, raw: Any, opening
     with pytest.raises(SchemaError) as caught:
         OPENINGS[opening](own_url)
     message = str(caught.value)
-    for words in ("schema version ffff", "newer testbed", "Nothing was changed", migrations.HEAD, "--db-url"):
+    for words in ("schema version ffff", "upgrade testbed", "Nothing was changed", migrations.HEAD, "--db-url"):
         assert words in message
     assert state(own_url) == before
 
@@ -284,7 +284,7 @@ def foreign_url(empty_url: str, raw: Any) -> str:
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_a_foreign_database_is_refused_and_left_alone(foreign_url: str, opening: str) -> None:
     before = state(foreign_url)
-    with pytest.raises(SchemaError, match=r"is a database, but holds no results of testbed"):
+    with pytest.raises(SchemaError, match=r"is a database without results of testbed"):
         OPENINGS[opening](foreign_url)
     assert state(foreign_url) == before
 
@@ -297,7 +297,7 @@ def test_an_empty_database_is_no_store_and_left_alone(empty_url: str, opening: s
         assert upgrade(empty_url) == (None, migrations.HEAD)
         return
     before = state(empty_url)
-    with pytest.raises(SchemaError, match=r"holds no results of testbed; testbed run makes a new store"):
+    with pytest.raises(SchemaError, match=r"without results of testbed; testbed run creates a new store"):
         OPENINGS[opening](empty_url)
     assert state(empty_url) == before
 
@@ -380,7 +380,7 @@ def test_a_kept_store_is_of_the_version_that_it_says_and_small(asset: Path) -> N
 
 
 def test_an_old_store_lists_its_names_and_results(old_store: Store) -> None:
-    assert [fault for fault in old_store.maintenance.check() if "are not those of its fingerprint" not in fault] == []
+    assert [fault for fault in old_store.maintenance.check() if "do not match its fingerprint" not in fault] == []
     models = [(each.name, each.model_type, each.evaluations) for each in old_store.names.all("model")]
     assert models == [("clip", None, 0), ("net", "Standard training", 4)]
     settings = [(each.name, each.parent, each.evaluations) for each in old_store.names.all("eval setting")]
@@ -521,7 +521,7 @@ def test_several_versions_in_one_store_are_an_error(tmp_path: Path, sqlite_templ
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
         connection.commit()
     for opening in OPENINGS.values():
-        with pytest.raises(SchemaError, match=r"names several schema versions \(0002 and 4\)"):
+        with pytest.raises(SchemaError, match=r"has several schema versions \(0002 and 4\)"):
             opening(str(path))
 
 

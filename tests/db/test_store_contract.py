@@ -138,10 +138,10 @@ def test_renaming_to_a_taken_name_is_refused_and_changes_nothing(store: Store) -
     for name in ("a", "b", "c"):
         store.names.add(SETTING, name)
     store.names.hide(SETTING, "c")
-    with pytest.raises(DuplicateNameError, match=r"eval setting 'b' is in the store already; choose another") as caught:
+    with pytest.raises(DuplicateNameError, match=r"eval setting 'b' is already in the store; choose another") as caught:
         store.names.rename(SETTING, "a", "b")
     assert "removed" not in str(caught.value)
-    with pytest.raises(DuplicateNameError, match=r"'c' is in the store already \(removed, not purged\)"):
+    with pytest.raises(DuplicateNameError, match=r"'c' is already in the store \(removed, not purged\)"):
         store.names.rename(SETTING, "a", "c")
     assert names(store, SETTING) == ["a", "b"]
 

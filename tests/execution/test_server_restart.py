@@ -112,11 +112,11 @@ def test_a_server_that_does_not_come_back_is_an_error_at_last(
         server.stop("fast")
         with pytest.raises(StoreUnreachableError, match="cannot be reached"):
             store.evaluations.find()
-        assert "trying again" in caplog.text
+        assert "retrying" in caplog.text
         caplog.clear()
         with pytest.raises(StoreUnreachableError):  # a wrong address should be told at once
             Store.open(server.url)
-        assert "trying again" not in caplog.text
+        assert "retrying" not in caplog.text
 
 
 def test_what_can_be_read_once_is_there_for_the_second_attempt(

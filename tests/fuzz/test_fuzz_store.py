@@ -22,7 +22,7 @@ from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.store import Store
 from testbed.errors import StoreError
-from testbed.extensions.explorer.app import Served, make_app
+from testbed.extensions.explorer.app import LiveExplorer, make_app
 from testbed.jsontext import to_json
 
 numbers = st.sampled_from([np.dtype(each) for each in ("<f4", ">f8", "<f2", "<i8", "u1", "?", "<c8")])
@@ -145,7 +145,7 @@ def test_places_of_outputs(uri: str, kind: str, start: int, checksum: str, size:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
     url, catalog = sample_store(tmp_path_factory.mktemp("explored"))
-    served = Served(url, catalog, None, "x.db")
+    served = LiveExplorer(url, catalog, None, "x.db")
     with TestClient(make_app(served, "127.0.0.1"), base_url="http://127.0.0.1") as client:
         yield client
     served.close()

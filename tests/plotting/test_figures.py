@@ -214,7 +214,7 @@ def test_the_line_of_models_that_name_imagenet_1k_alone_is_that_of_least_squares
     assert (data.fit.slope, data.fit.intercept, data.fit.r**2) == pytest.approx(least_squares(points))
     expected = scipy.stats.linregress(*(logit(100 * np.array(each)) for each in zip(*points, strict=True)))
     assert data.fit.r**2 == pytest.approx(expected.rvalue**2)
-    shown = f"linear fit to 30 models whose names say ImageNet-1k only<br>(slope {expected.slope:.3f}, r² "
+    shown = f"linear fit to 30 models with only ImageNet-1k in their names<br>(slope {expected.slope:.3f}, r² "
     assert any((trace.name or "").startswith(shown) for trace in scatter_figure(data).data)
     everyone = scatter_data(plain, ScatterSpec("val", V2, baseline="all"))
     assert everyone.fit.slope == pytest.approx(least_squares([each for each in rows.values() if each[1] > 0])[0])
@@ -308,7 +308,7 @@ def test_gaps_cost_a_ranking_models_or_settings(grid):
     assert len(of_settings.table) == len(of_models.table) + 1
     assert sorted([*of_settings.settings, *of_settings.left_out]) == sorted(of_models.settings)
     crossed = grid._replace(values=grid.values[["val", "imagenet-a"]].iloc[:2].where(np.eye(2, dtype=bool)))
-    with pytest.raises(ValueError, match="no setting is one that all 2 models have"):
+    with pytest.raises(ValueError, match="no setting has results of all 2 models"):
         ranking.PICTURE.data(crossed, Choice(further={"complete": "settings"}))
 
 
@@ -427,7 +427,7 @@ def test_mistakes_are_one_line(published, tmp_path):
     command = picture_command(PICTURES["imagenetv2"])
     for words, said in (
         (["--y", "imagenet-sketchy"], "did you mean 'imagenet-sketch'"),
-        (["--out", str(tmp_path / "f.jpeg")], "figures are written as .html, .pdf, .png, .svg, not as .jpeg"),
+        (["--out", str(tmp_path / "f.jpeg")], "unknown suffix '.jpeg'; expected one of .html, .pdf, .png, .svg"),
         (["--metric", "top7"], "no results to draw"),
     ):
         done = CliRunner().invoke(command, ["--db-url", published, *words])

@@ -10,7 +10,7 @@ import pytest
 from stored_cells import declared
 from toy import toy_catalog, toy_model, toy_setting
 
-from testbed.db.parts.results import Results
+from testbed.db.parts.results import ReportedResults
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
 from testbed.errors import StoreError, UnknownNameError
@@ -70,14 +70,14 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
             metrics = [declared(Metric(name, value, 9, scorer="test@1")) for name, value in values.items()]
             store.evaluations.complete(store.evaluations.begin(record, None, {}, {}).id, [], metrics)
     read = []
-    real = Results.rows
+    real = ReportedResults.rows
 
     def watch(self, fields, *wanted):
         rows = real(self, fields, *wanted)
         read.extend(row[list(fields).index("metric")] for row in rows)
         return rows
 
-    monkeypatch.setattr(Results, "rows", watch)
+    monkeypatch.setattr(ReportedResults, "rows", watch)
     found = load_grid(url, None, sizes=False)
     assert found.values.loc["net"].to_dict() == {"classes": 0.5, "photos": 0.3, "wide": 0.7}
     assert found.others == {"photos": "image_retrieval_recall@5", "wide": "text_retrieval_recall@10"}

@@ -22,7 +22,7 @@ from testbed.plotting.own import coverage
 from testbed.plotting.own.confusion import count, most_confused
 from testbed.plotting.own.cost import pareto
 from testbed.plotting.own.reliability import reliability
-from testbed.plotting.own.source import Passed, skipped
+from testbed.plotting.own.source import Omission, skipped
 from testbed.registry import registry
 from testbed.runner.run import run
 
@@ -73,7 +73,7 @@ def test_everything_that_is_there_is_drawn(drawn):
     )
     assert {f"confusion--digits--{model}" for model in MODELS} <= set(names)
     (line,) = [line for line in said.splitlines() if line.startswith("skipped: ")]
-    assert "cost (the number of parameters is not known of digits-knn)" in line
+    assert "cost (the number of parameters is unknown for digits-knn)" in line
     assert f"{len(names)} figures in " in said
 
 
@@ -251,7 +251,7 @@ def test_mistakes_are_said(digits, words, said, tmp_path):
 
 
 def test_what_is_skipped_is_one_line_by_reason():
-    passed = [Passed(name, "no results") for name in "abcd"] + [Passed("e", "no browser")]
+    passed = [Omission(name, "no results") for name in "abcd"] + [Omission("e", "no browser")]
     assert skipped(passed) == "skipped: a, b, c and 1 more (no results); e (no browser)"
 
 

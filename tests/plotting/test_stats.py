@@ -39,7 +39,7 @@ def test_transforms_by_hand():
     assert transform(0.5, "probit") == 0
     assert transform(0.975, "probit") == pytest.approx(1.959964, abs=1e-6)
     assert transform(0.3, "linear") == 0.3
-    with pytest.raises(ValueError, match="one of linear, logit, probit, not 'log'"):
+    with pytest.raises(ValueError, match="unknown transform 'log'; expected one of linear, logit, probit"):
         transform(0.5, "log")
 
 
@@ -166,7 +166,7 @@ def test_rank_and_score_may_order_models_differently():
     by_score = mean_ranks(scores, by="score")
     assert by_score.index.tolist() == ["a", "b"]
     pd.testing.assert_frame_equal(by_score.sort_index(), mean_ranks(scores).sort_index())
-    with pytest.raises(ValueError, match="by 'rank' or by 'score', not by 'votes'"):
+    with pytest.raises(ValueError, match="by must be 'rank' or 'score', not 'votes'"):
         mean_ranks(scores, by="votes")
 
 

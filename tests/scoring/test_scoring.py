@@ -538,7 +538,7 @@ def test_embeddings_of_several_widths_are_told(lab: Any) -> None:
 
     made = catalog(setting(), captioner("vary", vary), hash_encoder(loader=Shrinking, text_batch_size=16))
     (failed,) = lab.run(made, ["vary"], [SIMILAR], clear_cache_interval=16).of("failed")
-    assert "one model makes them, so they must have equally many" in failed.reason
+    assert "although one model computed them" in failed.reason
 
 
 def test_damaged_embeddings_fail_their_cells_alone_and_override_repairs_them(lab: Any) -> None:
@@ -548,9 +548,9 @@ def test_damaged_embeddings_fail_their_cells_alone_and_override_repairs_them(lab
         assert session.execute(damaged.values(payload=b"0" * 256)).rowcount == 1  # type: ignore[attr-defined]
     report = lab.run(world(), ["vary", "repeat"], ["shown.coarse@hash"])
     assert [each.status for each in report.outcomes] == ["failed", "scored"]
-    assert "--override computes it again" in report.outcomes[0].reason
+    assert "--override recomputes it" in report.outcomes[0].reason
     (fault,) = lab.open().maintenance.check()
-    assert "--override computes it again" in fault
+    assert "--override recomputes it" in fault
     assert lab.run(world(), ["vary"], ["shown.coarse@hash"], override=True).of("scored")
     assert list(lab.open().maintenance.check()) == []
 

@@ -99,7 +99,7 @@ def test_mlflow_goes_on_with_its_run(folder, monkeypatch):
 
 @pytest.mark.parametrize("word", ["tensorboard", "tensorboard:", "comet", ""])
 def test_another_name_is_refused(word):
-    with pytest.raises(DataError, match="known are tensorboard:DIR"):
+    with pytest.raises(DataError, match="expected tensorboard:DIR"):
         mirror_of(word, STORE)
 
 

@@ -68,7 +68,7 @@ def test_a_tracker_that_is_not_reached_is_said_and_gets_the_results_later(run, b
 
 
 def test_mistakes_are_found_before_anything_is_computed(run, monkeypatch):
-    with pytest.raises(DataError, match="known are tensorboard:DIR"):
+    with pytest.raises(DataError, match="expected tensorboard:DIR"):
         run(log=["comet"])
     with pytest.raises(RunError, match="cannot be used with log"):
         run(log=["wandb"], until=1.0)

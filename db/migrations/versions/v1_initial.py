@@ -1,4 +1,5 @@
-"""The schema of the first release. It makes nothing: a new store is made from today's tables (`testbed.db.schema`).
+"""The schema of the first release. It does nothing: a new store is created from the current tables
+(`testbed.db.schema`).
 
 Revision: 1
 Revises: nothing

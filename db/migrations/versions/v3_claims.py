@@ -175,4 +175,4 @@ def _claim_imported_tables() -> None:
     for column, table in (("evaluation_id", "metrics"), ("id", "evaluations")):
         statement = sa.text(f"DELETE FROM {table} WHERE {column} = :id")
         if gone:
-            connection.execute(statement, [{"id": each} for each in gone])
+            connection.execute(statement, [{"id": evaluation_id} for evaluation_id in gone])

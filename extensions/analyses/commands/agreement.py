@@ -15,7 +15,7 @@ from testbed.console.output import footnote, percent, print_json, table
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.extensions.analyses.agreement import Agreements, With
+    from testbed.extensions.analyses.agreement import Agreements, MeanAgreement
 
 _BAR = 40  # characters of the longest bar
 
@@ -30,7 +30,7 @@ _BAR = 40  # characters of the longest bar
     cls=ManyWords,
     metavar="NAME",
     shell_complete=stored("model"),
-    help="Compare each model with these alone, such as 'human:*', and print the mean.",
+    help="Compare each model only with these, such as 'human:*', and print the mean.",
 )
 @click.option("--by", metavar="WHAT", help="With --with: within class, group or a slice; then the mean over these.")
 def command(
@@ -56,7 +56,7 @@ def command(
         if others:
             return _with(*agreement_with(store, setting, others, models, score, by, note), setting, score, by, as_json)
         if by is not None:
-            raise TestbedError("--by goes with --with NAME: the models with which each is compared")
+            raise TestbedError("--by requires --with NAME, the models to compare with")
         found = agreements(store, setting, models, score, note)
     if as_json:
         print_json(_as_objects(found, setting, score))
@@ -73,7 +73,7 @@ def command(
     return 0
 
 
-def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None, as_json: bool) -> int:
+def _with(n: int, rows: Sequence[MeanAgreement], setting: str, score: str, by: str | None, as_json: bool) -> int:
     """Prints each model beside the others."""
     if as_json:
         common = {"kind": "with", "eval_setting": setting, "score": score, "by": by, "n": n}
@@ -94,7 +94,8 @@ def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None
     click.echo(table(["model", score, "with", "mean κ", "95 %"], lines, right=[1, 2, 3, 4]))
     within = "" if by is None else f", within each {by} and then over these"
     footnote(
-        f"{n:,} samples of {setting}; κ: error consistency, the mean with so many others{within}; intervals: for other"
+        f"{n:,} samples of {setting}; κ: error consistency, the mean over this number of others{within}; intervals:"
+        " for other"
         " samples and the same others"
     )
     return 0
@@ -129,7 +130,7 @@ def _interval(low: float | None, high: float | None, shown: Callable[[float | No
 
 
 def _histogram(found: Agreements) -> str:
-    """How many samples exactly k models get right, for each k that occurs."""
+    """A histogram of the number of models that get a sample right."""
     longest = max(found.counts)
     lines = [
         [f"{k}", f"{number:,}", f"{percent(number / found.n)} %", "█" * round(_BAR * number / longest)]

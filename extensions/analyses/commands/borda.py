@@ -33,7 +33,7 @@ def command(
 ) -> int:
     """Rank captioners by several decoders: Borda count.
 
-    Settings are names or patterns, one for each decoder; default: all that have one.
+    Settings are names or patterns, one for each decoder; by default all with a decoder.
     """
     from testbed.db.store import Store
     from testbed.stored_results.borda import borda_ranking, usual_metric
@@ -46,7 +46,7 @@ def command(
         return 0
     click.echo(_table(found))
     references = [SettingReference.parse(setting) for setting in found.settings]
-    about = {each.question if each.judge else "" for each in references}
+    about = {reference.question if reference.judge else "" for reference in references}
     where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
     direction = "larger" if found.larger else "smaller"
     footnote(
@@ -87,9 +87,11 @@ def _table(found: BordaRanking) -> str:
 def _heads(settings: Sequence[str]) -> list[str]:
     """The settings, or only their scorers if nothing else differs."""
     references = [SettingReference.parse(setting) for setting in settings]
-    if len({each.question for each in references}) > 1 or not all(each.judge for each in references):
+    if len({reference.question for reference in references}) > 1 or not all(
+        reference.judge for reference in references
+    ):
         return list(settings)
-    return [JUDGED + each.judge for each in references]
+    return [JUDGED + reference.judge for reference in references]
 
 
 def _points(points: float) -> str:

@@ -1,4 +1,4 @@
-"""``testbed calibrate``: scores of rules or judges, corrected with people's labels."""
+"""``testbed calibrate``: corrects scores from rules or judges with people's labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="A CSV with the columns id and label (0 to 1), and if need be model and annotator.",
+    help="A CSV with the columns id and label (0 to 1), and optionally model and annotator.",
 )
 @click.option(
     "--method",
@@ -46,9 +46,9 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Correct scores of rules or judges with human labels.
+    """Correct scores from rules or judges with human labels.
 
-    The labels are of some of the same answers; testbed export answers draws such answers.
+    The labels cover some of the same answers; testbed export answers draws them.
     """
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
@@ -57,27 +57,32 @@ def command(
     labels = read_labels(file)
     with Store.open(db_url) as store:
         found = calibrate(store, setting, labels, method, score or "score", models)
-    for each in found:
-        if each.outdated:
-            said = count(each.outdated, "label")
-            footnote(f"{each.model}: {said} of other answers than the stored ones left out")
+    for item in found:
+        if item.outdated:
+            said = count(item.outdated, "label")
+            footnote(f"{item.model}: left out {said} for answers other than the stored ones")
     if as_json:
-        print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
+        print_json([{"eval_setting": setting, "method": method, **asdict(item)} for item in found])
         return 0
     header = ["model", "n", "stored", "labels", "labels alone, 95 %", f"{method}, 95 %", "alpha"]
     lines = [
         [
-            *(each.model, sample_count(each.n, each.clusters), _percent(each.stored), f"{each.labels.labels:,}"),
-            *(_interval(each.labels), _interval(each.corrected)),
-            "–" if each.alpha is None else f"{each.alpha:.3f}",
+            *(
+                row.model,
+                sample_count(row.n, row.clusters),
+                _percent(row.stored),
+                f"{row.labels.labels:,}",
+            ),
+            *(_interval(row.labels), _interval(row.corrected)),
+            "–" if row.alpha is None else f"{row.alpha:.3f}",
         ]
-        for each in found
+        for row in found
     ]
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
-    grouped = any(each.clusters for each in found)
+    grouped = any(item.clusters for item in found)
     footnote(
-        f"scores on {setting} in %; docs/reading-answers.md says what each method assumes"
-        + ("; intervals are those of the groups of samples of the data set" if grouped else "")
+        f"scores on {setting} in %; see docs/reading-answers.md for the assumptions of each method"
+        + ("; intervals account for the groups of samples of the data set" if grouped else "")
     )
     return 0
 

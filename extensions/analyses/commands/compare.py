@@ -23,7 +23,7 @@ from testbed.console.output import (
     table,
     with_unit,
 )
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -110,20 +110,20 @@ def _table(found: Pairs) -> str:
 
 
 def _latex(found: Pairs) -> str:
-    """The table for a paper: the better one of each pair in bold, and the other one marked if they are tied."""
+    """Formats the table for a paper: the better model of each pair in bold, ties marked."""
     percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
     scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
-    lines: list[list[str | Cell]] = []
+    lines: list[list[str | TableCell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
         low, high = (math.nan if end is None else scale * end for end in (each.low, each.high))
         first, second = (
-            Cell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
+            TableCell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
             for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
         )
-        difference = Cell(scale * each.difference, low, high, percent=percent, signed=True)
-        p = [Cell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
+        difference = TableCell(scale * each.difference, low, high, percent=percent, signed=True)
+        p = [TableCell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
         lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
     points = "A − B, points" if percent else f"A − B{unit}"
     heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{unit}", "of B", points, "p", "p (Holm)"]
@@ -133,7 +133,7 @@ def _latex(found: Pairs) -> str:
 def _interval(comparison: PairedComparison, in_percent: bool) -> str:
     if comparison.low is None or comparison.high is None:
         return "–"
-    low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
+    low, high = (difference(number, in_percent) for number in (comparison.low, comparison.high))
     return f"[{low.removesuffix(' points')}, {high}]"
 
 

@@ -29,7 +29,7 @@ def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_
     with Store.open(db_url) as store:
         found = confused_classes(store, setting, models, by_model, limit, note)
     if as_json:
-        print_json([{"eval_setting": setting, **asdict(each), "share": each.share} for each in found])
+        print_json([{"eval_setting": setting, **asdict(confusion), "share": confusion.share} for confusion in found])
         return 0
     click.echo(_classes(found, by_model) if found else "no class is confused with another")
     footnote(f"on {setting}; share: of the predictions for samples of the true class")
@@ -40,10 +40,16 @@ def _classes(found: list[Confusion], each_model: bool) -> str:
     header = ["true class", "predicted", "count", "of", "share"]
     lines = [
         [
-            *([str(each.model)] if each_model else []),
-            *(each.true_name, each.predicted_name, f"{each.count:,}", f"{each.n:,}", f"{percent(each.share)} %"),
+            *([str(confusion.model)] if each_model else []),
+            *(
+                confusion.true_name,
+                confusion.predicted_name,
+                f"{confusion.count:,}",
+                f"{confusion.n:,}",
+                f"{percent(confusion.share)} %",
+            ),
         ]
-        for each in found
+        for confusion in found
     ]
     first = int(each_model)
     return table([*(["model"] if each_model else []), *header], lines, right=range(2 + first, 5 + first))

@@ -29,7 +29,7 @@ from testbed.console.output import footnote, percent, print_json, table
     cls=Option,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a column file_name: images that do not count.",
+    help="A CSV with a column file_name: images to leave out.",
 )
 @models_option
 @score_option
@@ -44,8 +44,8 @@ def command(
 ) -> int:
     """Report accuracy by factor and error ratios (ImageNet-X).
 
-    An image may have several factors. The error ratio says how many times as often images with a factor are wrong as
-    all annotated images are.
+    An image may have several factors. The error ratio is the error rate of images with a factor divided by that of
+    all annotated images.
 
     \b
     Example:
@@ -59,12 +59,12 @@ def command(
         score = score or main_score_on(store, [setting], binary=True)
         found = by_factor(store, setting, models, score, annotations, leave_out, note)
     if as_json:
-        print_json([{"eval_setting": setting, "score": score, **asdict(each)} for each in found])
+        print_json([{"eval_setting": setting, "score": score, **asdict(row)} for row in found])
         return 0
     lines = []
-    for each in found:
-        lines.append([each.model, "all annotated", f"{each.n:,}", percent(each.accuracy), "", ""])
-        for name, of in each.factors.items():
+    for row in found:
+        lines.append([row.model, "all annotated", f"{row.n:,}", percent(row.accuracy), "", ""])
+        for name, of in row.factors.items():
             interval = "–" if of.low is None else f"[{of.low:.2f}, {of.high:.2f}]"
             ratio = "–" if of.ratio is None else f"{of.ratio:.2f}"
             lines.append(["", name, f"{of.n:,}", percent(of.accuracy), ratio, interval])

@@ -18,7 +18,7 @@ from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
 from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
-MARKS = {"differ_from_published": "differs from what is published", "published": "published, not measured here"}
+MARKS = {"differ_from_published": "differs from the published value", "published": "published, not measured here"}
 BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
 
 
@@ -52,7 +52,7 @@ def command(
 ) -> int:
     """Print a table of models × settings, as text, Markdown or LaTeX.
 
-    Patterns name settings; averages such as avg_corruptions are columns too.
+    Patterns name settings; averages such as avg_corruptions are also columns.
     """
     from testbed.db.parts.names import matching_names
     from testbed.plotting.frame import load_grid
@@ -109,7 +109,7 @@ def _of(model: str, columns: Sequence[str], cells: Set[tuple[str, str]]) -> list
 def _marked(
     db_url: str | None, models: Sequence[str], metrics: Mapping[str, str]
 ) -> dict[str, tuple[str, set[tuple[str, str]]]]:
-    """Why cells are marked → the mark, and the cells: measured values that differ from published ones, published ones.
+    """Reason for marking → the mark, and the cells: measured values with published ones that differ, published ones.
 
     Args:
         db_url: The store.
@@ -121,22 +121,22 @@ def _marked(
 
     with Store.open(db_url) as store:
         known = store.names.tasks()
-        stored = [name for name in metrics if name in known]  # no averages
+        stored = [name for name in metrics if name in known]  # without averages
         results = store.results.find(models, stored, set(metrics.values()), [OVERALL]) if stored else []
-        shown = [each for each in results if each.metric == metrics[each.eval_setting]]
-        own = [each for each in shown if each.origin not in ELSEWHERE]
-        published = PublishedValues(store, {each.model for each in own}, {each.eval_setting for each in own})
-        theirs = {(each.model, each.eval_setting) for each in shown if each.origin == "published"}
+        shown = [result for result in results if result.metric == metrics[result.eval_setting]]
+        own = [result for result in shown if result.origin not in ELSEWHERE]
+        published = PublishedValues(store, {result.model for result in own}, {result.eval_setting for result in own})
+        theirs = {(result.model, result.eval_setting) for result in shown if result.origin == "published"}
         return {
-            "differ_from_published": ("*", {each.cell for each in differing(published.compare(own))}),
+            "differ_from_published": ("*", {comparison.cell for comparison in differing(published.compare(own))}),
             "published": ("†", theirs),
         }
 
 
 def _results(
     db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
-) -> list[list[str | Cell]]:
-    """Each model with its results: their intervals, the best, and those that do not differ significantly from these."""
+) -> list[list[str | TableCell]]:
+    """The results of each model, with intervals, the best ones, and ties with them."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -145,7 +145,7 @@ def _results(
             name: _cells(store, loaded, name, dict(chosen[name].dropna()), name in stored) for name in chosen.columns
         }
     published, differing = (marked[key][1] for key in ("published", "differ_from_published"))
-    missing = Cell(math.nan)
+    missing = TableCell(math.nan)
     return [
         [
             model,
@@ -162,15 +162,15 @@ def _results(
     ]
 
 
-def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
-    """The results of a column by model. Of an average no interval is known: its samples are not independent."""
+def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, TableCell]:
+    """The results of a column by model. Averages have no interval, since their samples are not independent."""
     from testbed.extensions.analyses.ties import tied_with_best
     from testbed.metrics.inference.intervals import interval
 
     spec, metric = loaded.specs[name], loaded.others.get(name, loaded.metric)
     found = store.results.find(list(values), [name], [metric], [OVERALL]) if is_setting else []
-    errors = {each.model: each.stderr for each in found if each.stderr is not None}
-    clusters = {each.model: each.clusters for each in found}
+    errors = {result.model: result.stderr for result in found if result.stderr is not None}
+    clusters = {result.model: result.clusters for result in found}
     sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
     best, tied = tied_with_best(store, name, spec, values, errors, sizes)
     scale = 100 if spec.unit == FRACTION else 1
@@ -179,22 +179,22 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
         ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
         low, high = (scale * end for end in ends) if ends else (math.nan, math.nan)
         marks = {"best": model in best, "tied": model in tied}
-        cells[model] = Cell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
+        cells[model] = TableCell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
     return cells
 
 
 def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
-    """Models × settings, the best model in the first column first; by name where it is not known which is best.
+    """Models × settings, the best model in the first column first; sorted by name if it is unknown which is best.
 
     Args:
         values: Models × settings.
-        spec: What the metric of the first column declares.
-        better: What the user says, which counts before that.
+        spec: Declaration of the first column's metric.
+        better: The user's choice, which takes precedence.
     """
     direction = better or spec.better
     if direction in (HIGHER, LOWER):
         return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
-    note(f"{spec.name}: direction unknown, so that models are in the order of their names; --better orders by value")
+    note(f"{spec.name}: direction unknown, so models are sorted by name; --better sorts by value")
     return values.sort_index(kind="stable")
 
 
@@ -203,7 +203,7 @@ def _shown(unit: str) -> str:
 
 
 def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
-    """Tells of models whose numbers stand for outputs that are NaN or infinite."""
+    """Prints a note about models with outputs that are NaN or infinite."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -214,11 +214,11 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
             settings.setdefault(model, set()).add(setting)
     for model, on in sorted(settings.items())[:SHOWN_REASONS]:
         which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
-        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show says how many")
+        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show lists how many")
 
 
 def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
-    """The columns that patterns match, pattern by pattern, each once.
+    """Selects the columns that patterns match, in the patterns' order, without duplicates.
 
     Raises:
         StoreError: If a pattern matches none.
@@ -236,19 +236,19 @@ def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
 
 
 def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], form: str, corner: str) -> str:
-    """A table of text.
+    """Formats a table as text.
 
     Args:
         rows: The models.
         columns: The settings.
-        cells: [rows, columns].
+        cells: Texts [rows, columns].
         form: ``table`` or ``markdown``.
-        corner: What the numbers are.
+        corner: Description of the numbers.
     """
     if form == "markdown":
         lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
         lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
-        return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+        return "\n".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines)
     placed = {
         (name, column): cell
         for name, row in zip(rows, cells, strict=True)

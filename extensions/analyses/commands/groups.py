@@ -104,5 +104,5 @@ def _as_object(model: str, of: Groups, by: str, setting: str, score: str) -> dic
         "worst": asdict(of.worst),
         "best": asdict(of.best),
         "gap": of.gap,
-        "groups": [asdict(each) for each in of.groups],
+        "groups": [asdict(group) for group in of.groups],
     }

@@ -34,13 +34,16 @@ def command(
         found = hardest(store, setting, models, score, limit, note)
     if as_json:
         print_json(
-            [{"eval_setting": setting, **asdict(each), "share_wrong": each.wrong / each.models} for each in found]
+            [
+                {"eval_setting": setting, **asdict(sample), "share_wrong": sample.wrong / sample.models}
+                for sample in found
+            ]
         )
         return 0
     click.echo(_samples(found))
     footnote(
         f"of {count(found[0].models, 'model')} on {setting}, by {score}; ties: by mean nll, then by id;"
-        " mostly taken for: the class that most models predict, and how many do; --limit shows more"
+        " mostly taken for: the class that most models predict, and their number; --limit shows more"
     )
     return 0
 
@@ -49,12 +52,12 @@ def _samples(found: list[HardSample]) -> str:
     header = ["sample", "target", "models wrong", "share", "mean nll", "mostly taken for", "by"]
     lines = [
         [
-            *(each.sample, each.target_name if each.target_name is not None else str(each.target)),
-            *(f"{each.wrong} of {each.models}", f"{percent(each.wrong / each.models, 1)} %"),
-            "–" if each.mean_nll is None else f"{each.mean_nll:.3f}",
-            "–" if each.predicted_name is None else each.predicted_name,
-            "" if each.predicted_by is None else str(each.predicted_by),
+            *(item.sample, item.target_name if item.target_name is not None else str(item.target)),
+            *(f"{item.wrong} of {item.models}", f"{percent(item.wrong / item.models, 1)} %"),
+            "–" if item.mean_nll is None else f"{item.mean_nll:.3f}",
+            "–" if item.predicted_name is None else item.predicted_name,
+            "" if item.predicted_by is None else str(item.predicted_by),
         ]
-        for each in found
+        for item in found
     ]
     return table(header, lines, right=[2, 3, 4, 6])

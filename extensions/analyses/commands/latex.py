@@ -1,6 +1,6 @@
 """Tables of results in LaTeX for a paper: with booktabs, with intervals, the best in bold, ties marked.
 
-The explorer's `export.js` writes the same for what a page shows.
+The explorer's `export.js` writes the same format.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # of a percentage; of another value without an interval; of one with one
+DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # for percentages; for other values without an interval; with one
 BOLD, TIED = "bold: the best", "=: does not differ significantly from the best"
 INTERVALS = "[ ]: 95 % interval"
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
-    """--format: what the table is for, as ``form``; the first one by default."""
+    """Adds --format, as ``form``; the first one is the default."""
     return click.option(
-        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help="What the table is for."
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help="Output format."
     )
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A result in a table.
 
     Attributes:
-        value: As it is shown; NaN if there is none.
-        low: The lower end of its 95 % interval; NaN if it is not known.
+        value: The displayed value; NaN if there is none.
+        low: The lower end of its 95 % interval; NaN if unknown.
         high: The upper end.
         percent: Whether it is a percentage.
-        signed: Whether it has a sign in any case.
-        best: Whether no other one in its column is better.
+        signed: Whether to always show the sign.
+        best: Whether it is the best in its column.
         tied: Whether it does not differ significantly from the best.
-        published: Whether it was not measured here.
-        differs: Whether it differs from what is published.
+        published: Whether it is a published value.
+        differs: Whether it differs from the published value.
     """
 
     value: float
@@ -54,15 +54,15 @@ class Cell:
     differs: bool = False
 
 
-def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> str:
-    """A table, after comments that say what it needs and what its marks mean.
+def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | TableCell]]) -> str:
+    """Formats a table, preceded by comments on required packages and marks.
 
     Args:
         align: ``l`` or ``r`` for each column.
-        heads: Of the columns.
-        rows: Texts, in which nothing is a command, and results.
+        heads: Column headers.
+        rows: Texts, in which commands are escaped, and results.
     """
-    cells = [cell for row in rows for cell in row if isinstance(cell, Cell) and not math.isnan(cell.value)]
+    cells = [cell for row in rows for cell in row if isinstance(cell, TableCell) and not math.isnan(cell.value)]
     said = [
         *([INTERVALS] if any(cell.low < cell.high for cell in cells) else []),
         *([BOLD] if any(cell.best for cell in cells) else []),
@@ -70,7 +70,7 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell
     ]
     return "\n".join(
         [
-            rf"% \usepackage{{booktabs}}{''.join(f'; {each}' for each in said)}",
+            rf"% \usepackage{{booktabs}}{''.join(f'; {name}' for name in said)}",
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
             _line(heads),
@@ -82,12 +82,12 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell
     )
 
 
-def _line(cells: Sequence[str | Cell]) -> str:
-    return rf"{' & '.join(number(each) if isinstance(each, Cell) else escaped(each) for each in cells)} \\"
+def _line(cells: Sequence[str | TableCell]) -> str:
+    return rf"{' & '.join(number(cell) if isinstance(cell, TableCell) else escaped(cell) for cell in cells)} \\"
 
 
-def number(cell: Cell) -> str:
-    """A result with its marks and its interval: percentages with two decimals, others with two digits of the latter."""
+def number(cell: TableCell) -> str:
+    """Formats a result with its marks and interval: percentages with two decimals, others as the interval's."""
     if math.isnan(cell.value):
         return "--"
     text = _shown(cell.value, cell)
@@ -102,8 +102,8 @@ def number(cell: Cell) -> str:
     return f"${text}{raised}{interval}$"
 
 
-def _shown(value: float, cell: Cell) -> str:
-    """A value or an end of its interval, rounded alike."""
+def _shown(value: float, cell: TableCell) -> str:
+    """Formats a value or an end of its interval, with the same rounding."""
     if cell.percent:
         text = _rounded(value, DECIMALS)
     elif cell.low < cell.high:
@@ -124,7 +124,7 @@ def _digits(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text in which nothing is a command."""
+    """Escapes LaTeX commands in a text."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
     special |= {"−": "$-$", "×": r"$\times$"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"}

@@ -1,4 +1,4 @@
-"""``testbed mce``: mean corruption error, by AlexNet's errors or those of any stored model."""
+"""``testbed mce``: mean corruption error, relative to AlexNet or any stored model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SHOWN = 8  # models whose errors under each corruption are printed
 @click.option(
     "--baseline",
     cls=Option,
-    help="The model whose errors divide.  [default: AlexNet's published ones]",
+    help="The model to normalize errors by.  [default: AlexNet's published ones]",
     **STORED_MODEL,
 )
 def command(
@@ -47,7 +47,7 @@ def command(
 ) -> int:
     """Compute the mean corruption error (mCE) of ImageNet-C.
 
-    MODEL takes names and patterns; without any, all models with such results are shown, imported ones too.
+    MODEL takes names and patterns; by default, all models with such results are shown, including imported ones.
 
     \b
     Examples:

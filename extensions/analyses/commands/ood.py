@@ -1,4 +1,4 @@
-"""``testbed ood``: whether stored logits tell samples of known classes from others."""
+"""``testbed ood``: out-of-distribution detection from stored logits."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95
 @store_command
 @models_argument
 @click.option("--in", "inside", cls=Option, required=True, help="The samples in the distribution.", **STORED_SETTING)
-@click.option("--near", cls=ManyWords, help="Samples out of it, hard to tell; with their mean.", **STORED_SETTING)
-@click.option("--far", cls=ManyWords, help="Samples out of it, easier to tell; with their mean.", **STORED_SETTING)
+@click.option(
+    "--near", cls=ManyWords, help="Samples out of it, hard to detect; also prints their mean.", **STORED_SETTING
+)
+@click.option(
+    "--far", cls=ManyWords, help="Samples out of it, easier to detect; also prints their mean.", **STORED_SETTING
+)
 @click.option("--out", cls=ManyWords, help="Other samples out of it.", **STORED_SETTING)
 @click.option(
     "--score",
     "scores",
     cls=ManyWords,
     metavar="NAME",
-    help="Of msp, max_logit, energy, kl_uniform, kl_matching, gen.  [default: all]",
+    help="Any of msp, max_logit, energy, kl_uniform, kl_matching, gen.  [default: all]",
 )
 @click.option(
     "--fit", cls=Option, help="The samples that fit kl_matching.  [default: a tenth of those of --in]", **STORED_SETTING
@@ -75,7 +79,7 @@ def command(
 
 
 def _cells(found: Sequence[Detection]) -> list[list[str]]:
-    """The lines of the table; what is as in the line before is left out."""
+    """The rows of the table; values repeated from the previous row are left out."""
     lines: list[list[str]] = []
     before: Detection | None = None
     for row in found:

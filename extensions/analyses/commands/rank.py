@@ -1,4 +1,4 @@
-"""``testbed rank``: models in order, with confidence intervals of their ranks, and ties."""
+"""``testbed rank``: ranks models, with confidence intervals of ranks, and ties."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from testbed.console.output import (
     table,
     with_unit,
 )
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
 
 if TYPE_CHECKING:
     from testbed.entities import Better
@@ -67,7 +67,7 @@ def command(
     else:
         click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
-    samples = sorted({each.n for each in found.rows[0].settings})
+    samples = sorted({setting.n for setting in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
     footnote(
@@ -97,17 +97,17 @@ def _interval(place: ModelRank, shown: bool) -> str:
 
 
 def _latex(found: Ranking, score: str, settings: int) -> str:
-    """The table for a paper: the best in bold, and those that do not differ significantly from it are marked."""
+    """Formats the table for a paper: the best model in bold, ties with it marked."""
     shown = in_percent(found.spec, found.binary)
     scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
     value, *further = _heads(score, settings)
     best = found.rows[0]
-    lines: list[list[str | Cell]] = []
+    lines: list[list[str | TableCell]] = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
         low, high = row.place.low, row.place.high
         ends = (math.nan, math.nan) if low is None or high is None else (scale * low, scale * high)
         is_best = row.place.rank == best.place.rank
-        cell = Cell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        cell = TableCell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
         lines.append([*places, row.model, cell, *mean_rank, tied])
     align = f"rrl{'r' * len(further)}l"
     return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)
@@ -118,7 +118,7 @@ def _heads(score: str, settings: int) -> list[str]:
 
 
 def _places(found: Ranking, settings: int) -> list[tuple[list[str], list[str], str]]:
-    """Of each row the rank and its interval, the mean rank on several settings, and the ranks that are tied with it."""
+    """For each row, the rank and its interval, the mean rank over several settings, and the tied ranks."""
     ranks = {row.model: row.place.rank for row in found.rows}
     every = set(ranks.values())
     return [
@@ -167,7 +167,7 @@ def _as_object(row: RankedModel, score: str) -> dict[str, Any]:
         "mean_rank": row.mean_rank,
         "tied_with": list(row.tied_with),
         "eval_settings": [
-            {"eval_setting": each.eval_setting, "n": each.n, "value": each.value, "rank": each.rank}
-            for each in row.settings
+            {"eval_setting": setting.eval_setting, "n": setting.n, "value": setting.value, "rank": setting.rank}
+            for setting in row.settings
         ],
     }

@@ -1,4 +1,4 @@
-"""``testbed selective``: what models are worth if they may leave out what they are least sure of."""
+"""``testbed selective``: accuracy of models that may abstain."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _FINE = {"probability": "log odds {:.4g}", "margin": "−log(1 − margin) {:.4g
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="The wrong answers that are accepted, of those given.",
+    help="The accepted percentage of wrong answers among those given.",
 )
 @click.option(
     "--by",
     type=click.Choice(BY),
     default=BY[0],
     show_default=True,
-    help="How sure a model is: its largest probability; the margin to the second; less the entropy; its largest logit.",
+    help="The confidence measure: largest probability; margin to the second; negative entropy; largest logit.",
 )
 @click.option(
     "--delta",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="How often the guarantee may be wrong.",
+    help="The probability that the guarantee is wrong.",
 )
 def command(
     models: Sequence[str],
@@ -56,8 +56,8 @@ def command(
 ) -> int:
     """Report accuracy when models may abstain.
 
-    Answers are given for the samples that a model is surest of. Prints the mean risk over all coverages, how much can
-    be answered at a risk, and a threshold that keeps this risk on new samples, too.
+    A model answers its most confident samples. Prints the mean risk over all coverages, the coverage at a given risk,\n
+       and a threshold that also keeps this risk on new samples.
 
     \b
     Example:
@@ -69,17 +69,18 @@ def command(
     with Store.open(db_url) as store:
         found = selective_predictions(store, models, settings, risk / 100, by, delta, note)
     if as_json:
-        print_json([_as_object(each, risk, by, delta) for each in found])
+        print_json([_as_object(selective, risk, by, delta) for selective in found])
         return 0
     header = ["setting", "model", "n", "risk of all", "AURC", "95 %", "excess"]
     header += [f"answered at {risk:g} %", "95 %", "guaranteed", "from"]
     click.echo(table(header, [_cells(row, by) for row in found], right=range(2, len(header))))
-    clustered = any(each.clusters for each in found)
+    clustered = any(selective.clusters for selective in found)
     footnote(
-        "in percent; risk: wrong answers of those given; AURC: the mean risk over all coverages; excess: AURC less that"
-        f" of the best order of the same answers; answered: the largest coverage with a risk of {risk:g} % on these"
-        f" samples; guaranteed: what is answered from a threshold ({by}) whose risk on new samples like these is at"
-        f" most {risk:g} %, wrong with the probability {delta:g} (SGR); intervals: bootstrap"
+        "in percent; risk: wrong answers among those given; AURC: the mean risk over all coverages; excess: AURC"
+        " minus that"
+        " of the best order of the same answers; answered: the largest coverage with a risk of"
+        f" {risk:g} % on these samples; guaranteed: the coverage of a threshold ({by}) whose risk on new samples like"
+        f" these is at most {risk:g} %, wrong with the probability {delta:g} (SGR); intervals: bootstrap"
         + (f"; {CLUSTERED}, and no threshold is guaranteed for groups" if clustered else "")
     )
     return 0
@@ -116,8 +117,12 @@ def _as_object(row: Selective, risk: float, by: str, delta: float) -> dict[str, 
         **{"clusters": row.clusters, "by": by, "error": row.error, "aurc": asdict(row.area)},
         "at_risk": {"risk": risk / 100, "delta": delta, **asdict(row.at_risk), "fine_threshold": row.fine_threshold},
         "curve": [
-            {"coverage": whole.coverage[each], "risk": whole.risk[each], "threshold": _finite(whole.thresholds[each])}
-            for each in places
+            {
+                "coverage": whole.coverage[place],
+                "risk": whole.risk[place],
+                "threshold": _finite(whole.thresholds[place]),
+            }
+            for place in places
         ],
     }
 

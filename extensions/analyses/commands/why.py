@@ -1,4 +1,4 @@
-"""``testbed why``: what differs between two evaluations, or between one and today's definition."""
+"""``testbed why``: explains the differences between two evaluations, or between one and the current definition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.errors import TestbedError, UnknownNameError
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
-    from testbed.extensions.analyses.why import Change, Why
+    from testbed.extensions.analyses.why import Difference, Why
 
 SHOWN_TEXT = 100  # characters of a value
 
@@ -28,7 +28,7 @@ SHOWN_TEXT = 100  # characters of a value
 @plugin_option
 @data_root_option
 def command(first: str, second: str, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Show what differs between two evaluations, or one and today.
+    """Show the differences between two evaluations, or one and today.
 
     \b
     Examples:
@@ -68,8 +68,10 @@ def _counting(store: Store, model: str, setting: str) -> Evaluation:
     """The reported evaluation of a cell."""
     store.names.require("model", model)
     store.names.require("eval setting", setting)
-    complete = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
-    found = [each for each in current(complete) if each.origin != "imported"]
+    complete = [
+        evaluation for evaluation in store.evaluations.find([model], [setting]) if evaluation.status == "complete"
+    ]
+    found = [evaluation for evaluation in current(complete) if evaluation.origin != "imported"]
     if not found:
         raise UnknownNameError(f"the store has no complete evaluation of {model} on {setting} apart from imported ones")
     return found[0]
@@ -83,7 +85,10 @@ def _print(found: Why) -> None:
     if found.because:
         _section("Set aside because", found.because, "")
     if found.b == "today's definition":
-        checks = [f"{each.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(each)}" for each in found.certificates]
+        checks = [
+            f"{certificate.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(certificate)}"
+            for certificate in found.certificates
+        ]
         _section("Outputs", checks, "not checked yet; testbed run --verify compares some samples")
         return
     _section("Outputs", [describe_certificate(found.outputs)] if found.outputs else [], "no shared samples to compare")
@@ -105,7 +110,7 @@ def _section(heading: str, lines: list[str], otherwise: str) -> None:
         click.echo(prose(f"  {line}"))
 
 
-def _change_lines(change: Change) -> list[str]:
+def _change_lines(change: Difference) -> list[str]:
     if change.lines:
         return [f"{change.where}:", *(f"  {line}" for line in change.lines[2:])]
     return [f"{change.where}: {_text(change.before)} → {_text(change.after)}"]
@@ -125,5 +130,5 @@ def _as_object(found: Why) -> dict[str, Any]:
         "because": found.because,
         "outputs": certificate_as_object(found.outputs) if found.outputs else None,
         "metrics": [{"metric": name, "a": before, "b": after} for name, before, after in found.metrics],
-        "checks": [certificate_as_object(each) for each in found.certificates],
+        "checks": [certificate_as_object(certificate) for certificate in found.certificates],
     }

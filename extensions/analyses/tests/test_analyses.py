@@ -87,9 +87,9 @@ def test_mistakes_are_said(db: str) -> None:
     found = testbed.results(db)
     with pytest.raises(UnknownNameError, match="other"):
         found.compare(["good", "other"])
-    with pytest.raises(StoreError, match="two models or more are compared; got good"):
+    with pytest.raises(StoreError, match="expected at least two models; got good"):
         found.compare("good")
-    with pytest.raises(StoreError, match="no kind of figure 'pie'; there are shifts"):
+    with pytest.raises(StoreError, match="unknown figure kind 'pie'; there are shifts"):
         found.plot("pie")
     with pytest.raises(StoreError, match="nothing was drawn"):
         found.plot("severity")

@@ -84,7 +84,11 @@ def test_a_csv_with_ids_will_do(store, ask, tmp_path):
         ("x.csv", "id,dark\na,1\na,0\n", "x.csv has the image 'a' twice"),
         ("x.csv", "id,dark\na,yes\n", "x.csv has no column of 0 and 1; its columns are dark"),
         ("x.csv", "id,dark\na,yes,1\n", "x.csv has no column of 0 and 1; its columns are dark, None"),
-        ("x.csv", "id,dark\nz,1\n", "annotates none of the 8 samples of val; it has images such as 'z', the setting"),
+        (
+            "x.csv",
+            "id,dark\nz,1\n",
+            "has no annotations of the 8 samples of val; it has images such as 'z', the setting",
+        ),
         ("x.csv", "", "x.csv has no images"),
         ("y.jsonl", "{]\n", "y.jsonl is neither a CSV nor JSON lines"),
         ("y.jsonl", "[1]\n", "each line should be a JSON object"),

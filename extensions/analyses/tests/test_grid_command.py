@@ -9,7 +9,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.extensions.analyses.commands.grid import as_text
-from testbed.extensions.analyses.commands.latex import Cell, escaped, number, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, escaped, number, tabular
 from testbed.extensions.published.importing import import_results
 
 
@@ -78,18 +78,18 @@ def test_latex_takes_nothing_in_a_name_for_a_command():
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        (Cell(97.59259259, 95.9311, 98.5877, tied=True), r"$97.59^{=}\,[95.93, 98.59]$"),
-        (Cell(100.0, 98.598, 100.0, best=True, tied=True), r"$\mathbf{100.00}\,[98.60, 100.00]$"),
-        (Cell(62.5, 50.1, 73.3, published=True), r"$62.50^{\dagger}\,[50.10, 73.30]$"),
-        (Cell(0.76543, 0.7532, 0.7781, percent=False), r"$0.765\,[0.753, 0.778]$"),
-        (Cell(1234.5, 1100.0, 1400.0, percent=False), r"$1235\,[1100, 1400]$"),
-        (Cell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
-        (Cell(0.123456, percent=False), "$0.1235$"),
-        (Cell(0.0000123456, percent=False), r"$1.235 \cdot 10^{-5}$"),
-        (Cell(97.59259259, best=True), r"$\mathbf{97.59}$"),
-        (Cell(0.5512, -0.7501, 1.849, signed=True), r"$+0.55\,[-0.75, +1.85]$"),
-        (Cell(-2.5512, -3.9, -1.2, signed=True), r"$-2.55\,[-3.90, -1.20]$"),
-        (Cell(float("nan")), "--"),
+        (TableCell(97.59259259, 95.9311, 98.5877, tied=True), r"$97.59^{=}\,[95.93, 98.59]$"),
+        (TableCell(100.0, 98.598, 100.0, best=True, tied=True), r"$\mathbf{100.00}\,[98.60, 100.00]$"),
+        (TableCell(62.5, 50.1, 73.3, published=True), r"$62.50^{\dagger}\,[50.10, 73.30]$"),
+        (TableCell(0.76543, 0.7532, 0.7781, percent=False), r"$0.765\,[0.753, 0.778]$"),
+        (TableCell(1234.5, 1100.0, 1400.0, percent=False), r"$1235\,[1100, 1400]$"),
+        (TableCell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
+        (TableCell(0.123456, percent=False), "$0.1235$"),
+        (TableCell(0.0000123456, percent=False), r"$1.235 \cdot 10^{-5}$"),
+        (TableCell(97.59259259, best=True), r"$\mathbf{97.59}$"),
+        (TableCell(0.5512, -0.7501, 1.849, signed=True), r"$+0.55\,[-0.75, +1.85]$"),
+        (TableCell(-2.5512, -3.9, -1.2, signed=True), r"$-2.55\,[-3.90, -1.20]$"),
+        (TableCell(float("nan")), "--"),
     ],
 )
 def test_numbers_for_a_paper_have_their_interval(cell, text):
@@ -97,7 +97,7 @@ def test_numbers_for_a_paper_have_their_interval(cell, text):
 
 
 def test_comments_say_what_the_marks_of_a_table_mean():
-    rows = [["a", Cell(2.0, 1.0, 3.0, best=True)], ["b", Cell(1.0, 0.0, 2.0, tied=True)]]
+    rows = [["a", TableCell(2.0, 1.0, 3.0, best=True)], ["b", TableCell(1.0, 0.0, 2.0, tied=True)]]
     first = tabular("lr", ["top1", "s"], rows).splitlines()[0]
     said = ["[ ]: 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
     assert first == "; ".join([r"% \usepackage{booktabs}", *said])

@@ -105,7 +105,7 @@ def test_samples_of_no_class_are_the_unknown_ones_of_a_setting_with_both(store, 
     put(store, "a", "both", both, FAR["a"], scores=[])
     done = ask("ood", "a", "--in", "val", "--out", "both", "--score", "msp", "--json")
     assert json.loads(done.stdout)[0]["n_out"] == 60
-    assert "only the 60 samples of both of no class count" in done.stderr
+    assert "only the 60 samples of both without a class count" in done.stderr
 
 
 def test_unreadable_samples_count_as_wrong(store, ask):
@@ -141,10 +141,10 @@ def test_classes_are_restricted_as_in_the_distribution(store, ask):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("a", "--in", "val"), "no setting is out of the distribution; --out, --near and --far name some"),
-        (("a", "--in", "val", "--out", "val"), "val is in the distribution, so that it cannot be out of it, too"),
+        (("a", "--in", "val"), "no settings out of the distribution were given; use --out, --near or --far"),
+        (("a", "--in", "val", "--out", "val"), "val is in the distribution, so it cannot also be out of it"),
         (("a", "--in", "val", "--out", "far", "--far", "far"), "far is given twice"),
-        (("a", "--in", "val", "--out", "far", "--score", "mps"), "there is no score 'mps'; there are msp, max_logit"),
+        (("a", "--in", "val", "--out", "far", "--score", "mps"), "unknown score 'mps'; there are msp, max_logit"),
         (
             ("a", "--in", "val", "--out", "far", "--score", "gen", "--fit", "near"),
             "near would fit kl_matching, which is",

@@ -104,7 +104,7 @@ def test_the_table_says_what_cannot_be_guaranteed(selective):
 
 def test_what_could_not_be_read_is_never_answered(selective):
     done = selective("unread", "--on", "val")
-    said = "3 of 400 samples of val have no logits of unread: wrong, and never answered"
+    said = "3 of 400 samples of val have no logits of unread: they count as wrong, and are never answered"
     assert said in " ".join(done.stderr.split())
 
 

@@ -1,4 +1,4 @@
-"""``testbed export clip-benchmark``: results in CLIP benchmark's forms."""
+"""``testbed export clip-benchmark``: results in CLIP benchmark's formats."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @store_command
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR|FILE.csv")
 @every_evaluation_option
-@click.option("--dump-classnames", is_flag=True, help="Also the class names, into JSON files.")
-@click.option("--dump-templates", is_flag=True, help="Also the prompt templates, into JSON files.")
+@click.option("--dump-classnames", is_flag=True, help="Also write class names to JSON files.")
+@click.option("--dump-templates", is_flag=True, help="Also write prompt templates to JSON files.")
 def command(path: Path, everything: bool, dump_classnames: bool, dump_templates: bool, db_url: str | None) -> int:
     """Write results as CLIP benchmark's JSON files or CSV table."""
     from testbed.db.store import Store
@@ -38,12 +38,12 @@ def command(path: Path, everything: bool, dump_classnames: bool, dump_templates:
     partial: set[tuple[str, str]] = set()
 
     def noted(results: Iterable[Result]) -> Iterator[Result]:
-        for each in results:
-            if is_part(each.eval_setting):
+        for result in results:
+            if is_part(result.eval_setting):
                 continue
-            if each.sample_limit or each.random_weights:
-                partial.add((each.eval_setting, each.model))
-            yield each
+            if result.sample_limit or result.random_weights:
+                partial.add((result.eval_setting, result.model))
+            yield result
 
     with Store.open(db_url) as store:
         note_parts(store)

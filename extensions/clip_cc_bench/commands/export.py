@@ -1,4 +1,4 @@
-"""``testbed export clip-cc``: caption scores in CLIP-CC-Bench's form."""
+"""``testbed export clip-cc``: caption scores in CLIP-CC-Bench's format."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from testbed.console.options import store_command
     help="Similarities from 0 to 1, or unchanged cosines.",
 )
 def command(folder: Path, models: Sequence[str], settings: Sequence[str], scale: str, db_url: str | None) -> int:
-    """Write caption scores in CLIP-CC-Bench's form.
+    """Write caption scores in CLIP-CC-Bench's format.
 
-    A CSV and a summary for each captioner and decoder.
+    Writes a CSV and a summary for each captioner and decoder.
     """
     from testbed.db.store import Store
     from testbed.extensions.clip_cc_bench.run import export

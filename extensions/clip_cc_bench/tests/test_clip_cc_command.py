@@ -81,7 +81,7 @@ def test_models_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
 
 def test_another_base_folder(bench, tmp_path):
     other = tmp_path / "other"
-    with pytest.raises(DefinitionError, match=r"--base-dir .*other: there is no such folder"):
+    with pytest.raises(DefinitionError, match=r"--base-dir .*other: no such folder"):
         asked(bench, base_dir=other)
     other.mkdir()
     found = asked(bench, base_dir=other)
@@ -143,7 +143,7 @@ def test_what_the_file_says_of_the_run(bench, monkeypatch):
         RunError, match=r"nv-embed\.yaml: processing\.device is cuda:0, but torch sees no GPU; write cpu"
     ):
         asked(bench).options(RunOptions())
-    with pytest.raises(RunError, match=r"processing\.device is mps, on which testbed does not run"):
+    with pytest.raises(RunError, match=r"processing\.device is mps, which testbed does not support"):
         asked(bench, ('"cuda:0"', '"mps"')).options(RunOptions())
 
 
@@ -166,7 +166,7 @@ def test_the_files_are_written_after_a_run(tmp_path, capsys):
         export_run(store, outcomes[:2], tmp_path / "again")
         assert "2 evaluations by gte, nv-embed" in capsys.readouterr().err  # the ranking is that of all decoders
         export_run(store, outcomes[:1], tmp_path / "more")
-    assert "no captioner was scored, so that nothing is written to" in capsys.readouterr().err
+    assert "no captioner was scored, so nothing is written to" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
     written = {path.name for path in (tmp_path / "results").rglob("*.*")}
     assert written == {"a_results.csv", "a_results.json", "a_status.csv", "a_summary.json", "ranking.csv"}

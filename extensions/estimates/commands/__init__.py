@@ -1,1 +1,1 @@
-"""Estimates from few samples or without labels, and labels in doubt: one command each."""
+"""Estimates from few samples or without labels, and doubtful labels: one command each."""

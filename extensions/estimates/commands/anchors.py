@@ -1,4 +1,4 @@
-"""``testbed anchors``: a few samples that tell the score of all."""
+"""``testbed anchors``: estimates the full score from a few samples."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from testbed.console.output import count, footnote, mean_score, print_json, say,
 
 if TYPE_CHECKING:
     from testbed.eval_settings.base.anchor_file import AnchorFile, Errors
-    from testbed.extensions.estimates.choosing import Chosen
-    from testbed.extensions.estimates.estimating import Estimated
+    from testbed.extensions.estimates.choosing import AnchorChoice
+    from testbed.extensions.estimates.estimating import ScoreEstimate
 
 _METHODS = ("best", "stratified", "random", "lure", "irt", "clusters")
 _ESTIMATORS = ("weighted", "assisted", "p-irt", "gp-irt")
@@ -32,16 +32,16 @@ _PATH = click.Path(path_type=Path)
 @click.option("--size", type=click.IntRange(min=1), default=100, show_default=True, help="The number of anchors.")
 @models_option
 @score_option
-@click.option("--method", type=click.Choice(_METHODS), default="best", show_default=True, help="How they are chosen.")
+@click.option("--method", type=click.Choice(_METHODS), default="best", show_default=True, help="How to choose anchors.")
 @click.option(
     "--estimator",
     type=click.Choice(_ESTIMATORS),
-    help="How the score is estimated.  [default: the best for the method]",
+    help="How to estimate the score.  [default: the best for the method]",
 )
 @click.option(
-    "--families", type=_PATH, metavar="FILE.csv", help="The columns model and family.  [default: what models declare]"
+    "--families", type=_PATH, metavar="FILE.csv", help="The columns model and family.  [default: as declared by models]"
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 def choose(
     setting: str,
     file: Path,
@@ -55,10 +55,9 @@ def choose(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Choose samples that tell the score of all.
+    """Choose a few samples that represent all.
 
-    They are chosen by the stored scores of other models, and their error is measured on families of models that are
-    held out.
+    Uses the stored scores of other models, and measures the error on held-out families of models.
 
     \b
     Example:
@@ -82,7 +81,7 @@ def choose(
         print_json(_as_object(found, file))
         return 0
     chosen = found.file
-    held_out, by_chance = (_error(each, chosen.fraction) for each in (chosen.held_out, chosen.random))
+    held_out, by_chance = (_error(errors, chosen.fraction) for errors in (chosen.held_out, chosen.random))
     say(
         f"{size:,} of {chosen.n:,} samples of {setting} are in {file}: {chosen.method}, {chosen.estimator}. The"
         f" {chosen.score} of held-out models is off by {held_out}; with as many random samples by {by_chance}."
@@ -90,15 +89,17 @@ def choose(
     click.echo(f"\n{_ways(found)}")
     footnote(
         f"mean absolute errors{' in points' if chosen.fraction else ''} of {count(len(chosen.models), 'model')} in"
-        f" {len(found.families):,} families, each held out with its family; in the first line the way is chosen"
-        " without it, too"
+        f" {len(found.families):,} families, each held out with its family; in the first line the way is also"
+        " chosen"
+        " without it"
     )
     if found.undeclared:
         named = ", ".join(found.undeclared[:_NAMED])
         more = f" and {len(found.undeclared) - _NAMED} more" if len(found.undeclared) > _NAMED else ""
         note(
-            f"{named}{more}: no family is declared, so that each was held out by itself; if any are related, errors of"
-            " new models are larger than these (--families gives a table)"
+            f"{named}{more}: no family is declared, so each was held out separately; if any are related, errors"
+            " of"
+            " new models are larger than these (use --families)"
         )
     return 0
 
@@ -110,7 +111,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     """Estimate models' scores from anchors alone.
 
     Each model must have been evaluated on the anchors (testbed run MODEL --on SETTING.anchors:FILE.json), or on all
-    samples; then the true score stands beside the estimate.
+    samples, in which case the true score is also shown.
     """
     from testbed.db.store import Store
     from testbed.eval_settings.base.anchor_file import read_anchors
@@ -123,7 +124,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     if as_json:
         shared = {"eval_setting": file.eval_setting, "score": file.score, "anchors": len(file.samples), "n": file.n}
         shared["level"] = file.held_out.level
-        print_json([{**asdict(each), **shared, "is_estimate": True} for each in found])
+        print_json([{**asdict(found_one), **shared, "is_estimate": True} for found_one in found])
         return 0
     click.echo(_estimates(found, file, file.fraction))
     footnote(
@@ -131,9 +132,9 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
         f" anchors, not measured values; {_level(file)}; rank: among the {count(len(file.models), 'model')} that the"
         " anchors were chosen by"
     )
-    known = {each.name for each in file.models}
-    if seen := [each.model for each in found if each.model in known]:
-        note(f"the anchors were chosen by {', '.join(seen)}, too, so that this says nothing about new models")
+    known = {known_model.name for known_model in file.models}
+    if seen := [row.model for row in found if row.model in known]:
+        note(f"the anchors were also chosen by {', '.join(seen)}, so this result does not transfer to new models")
     return 0
 
 
@@ -142,32 +143,35 @@ def _level(file: AnchorFile) -> str:
 
     level = file.held_out.level
     if level is None:
-        return "the interval is that of an older testbed, which is too narrow: choose the anchors again"
-    few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
+        return "the interval was computed by an older version and is too narrow: choose the anchors again"
+    few = f", the most that {len({model.family for model in file.models})} families can show" * (level < LEVEL)
     return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 
 
-def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> str:
+def _estimates(found: Sequence[ScoreEstimate], file: AnchorFile, points: bool) -> str:
     header = ["model", f"estimated {file.score}", "interval", "rank", "true", "error"]
     lines = [
         [
-            each.model,
-            mean_score(each.value, points),
-            f"[{mean_score(each.low, points)}, {mean_score(each.high, points)}]",
-            f"{each.rank} ({each.rank_low}–{each.rank_high})",
-            "–" if each.true is None else mean_score(each.true, points),
-            "–" if each.true is None else _amount(each.value - each.true, points, "+"),
+            estimate.model,
+            mean_score(estimate.value, points),
+            f"[{mean_score(estimate.low, points)}, {mean_score(estimate.high, points)}]",
+            f"{estimate.rank} ({estimate.rank_low}–{estimate.rank_high})",
+            "–" if estimate.true is None else mean_score(estimate.true, points),
+            "–" if estimate.true is None else _amount(estimate.value - estimate.true, points, "+"),
         ]
-        for each in found
+        for estimate in found
     ]
     return table(header, lines, right=[1, 3, 4, 5])
 
 
-def _ways(found: Chosen) -> str:
-    """The mean error of each way: a row for each method to choose, a column for each to estimate."""
-    estimators = [each for each in _ESTIMATORS if any(way[1] == each for way in found.errors)]
+def _ways(found: AnchorChoice) -> str:
+    """The mean error of each way: a row for each method, a column for each estimator."""
+    estimators = [name for name in _ESTIMATORS if any(way[1] == name for way in found.errors)]
     lines = [
-        [method, *(_amount(found.errors[method, each].mean_absolute, found.file.fraction) for each in estimators)]
+        [
+            method,
+            *(_amount(found.errors[method, estimator].mean_absolute, found.file.fraction) for estimator in estimators),
+        ]
         for method in _METHODS
         if (method, estimators[0]) in found.errors
     ]
@@ -184,7 +188,7 @@ def _amount(value: float, points: bool, sign: str = "") -> str:
     return text.replace("-", "−")
 
 
-def _as_object(found: Chosen, path: Path) -> dict[str, object]:
+def _as_object(found: AnchorChoice, path: Path) -> dict[str, object]:
     file = found.file
     return {
         "file": str(path),
@@ -194,7 +198,7 @@ def _as_object(found: Chosen, path: Path) -> dict[str, object]:
         "random": asdict(file.random),
         "families": dict(found.families),
         "undeclared": list(found.undeclared),
-        "ways": [{"method": way[0], "estimator": way[1], **asdict(each)} for way, each in found.errors.items()],
+        "ways": [{"method": way[0], "estimator": way[1], **asdict(value)} for way, value in found.errors.items()],
     }
 
 

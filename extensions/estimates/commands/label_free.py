@@ -30,15 +30,15 @@ _STRAIGHT = 0.95  # R² of a line of agreements above which the paper trusts it
     help="A setting with labels and the same classes, such as a validation set.",
     **STORED_SETTING,
 )
-@click.option("--calibrate", is_flag=True, help="Divide logits by a temperature that is fitted on the known setting.")
+@click.option("--calibrate", is_flag=True, help="Divide logits by a temperature fitted on the known setting.")
 def command(
     models: Sequence[str], settings: Sequence[str], known: str, calibrate: bool, db_url: str | None, as_json: bool
 ) -> int:
     """Estimate accuracies without labels.
 
-    The labels of the settings of --on are not used: estimates come from stored logits, how sure models are there and on
-    the setting of --from, and, of three models or more, how often they agree. Where labels are stored, the error of
-    each method stands beside it.
+    The labels of the settings of --on are not used: estimates are computed from stored logits, the models' confidence\n
+       there and on the setting of --from, and, for at least three models, their agreement. If labels are stored, the\n
+         error of each method is also shown.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def command(
     from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
-        shifts = [each for each in matching_settings(store, settings) if each != known or each in settings]
+        shifts = [text for text in matching_settings(store, settings) if text != known or text in settings]
         found = label_free(store, models, shifts, known, calibrate, note)
     if as_json:
         print_json(_as_object(found, known))
@@ -61,14 +61,16 @@ def command(
     if bent:
         more = f" and {len(bent) - _NAMED} more" if len(bent) > _NAMED else ""
         note(
-            f"agreements do not lie on a line (R² below {_STRAIGHT:g}) on {', '.join(bent[:_NAMED])}{more}: ALine is"
-            " not to be trusted there"
+            f"agreements do not lie on a line (R² below {_STRAIGHT:g}) on {', '.join(bent[:_NAMED])}{more}: ALine"
+            " is"
+            " unreliable there"
         )
     if any(line is None for line in found.lines.values()):
-        note("ALine needs three models or more that do not agree equally often")
+        note("ALine requires at least three models with different agreement")
     footnote(
-        f"estimates of accuracies in percent, not measured values, from {known}, where labels are used; in brackets:"
-        " the error, where labels are stored"
+        f"estimates of accuracies in percent, not measured values, from {known}, where labels are used; in"
+        " brackets:"
+        " the error, if labels are stored"
     )
     return 0
 
@@ -93,8 +95,13 @@ def _with_error(value: float | None, true: float | None) -> str:
 
 def _summary(found: LabelFree) -> str:
     lines = [
-        [each.method, percent(each.mean_absolute), percent(each.largest), count(each.cells, "cell")]
-        for each in found.summary
+        [
+            method_errors.method,
+            percent(method_errors.mean_absolute),
+            percent(method_errors.largest),
+            count(method_errors.cells, "cell"),
+        ]
+        for method_errors in found.summary
     ]
     return table(["method", "mean error", "largest", "of"], lines, right=[1, 2, 3])
 
@@ -103,11 +110,11 @@ def _as_object(found: LabelFree, known: str) -> dict[str, Any]:
     return {
         "from": known,
         "is_estimate": True,
-        "estimates": [asdict(each) for each in found.rows],
+        "estimates": [asdict(row) for row in found.rows],
         "lines": {
             setting: None if line is None else {"slope": line.slope, "bias": line.bias, "r2": line.r2}
             for setting, line in found.lines.items()
         },
-        "summary": [asdict(each) for each in found.summary],
+        "summary": [asdict(method_errors) for method_errors in found.summary],
         "temperatures": dict(found.temperatures),
     }

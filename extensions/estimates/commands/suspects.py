@@ -1,4 +1,4 @@
-"""``testbed suspects``: samples whose labels are in doubt."""
+"""``testbed suspects``: lists samples with doubtful labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
-    """List samples whose labels are in doubt.
+    """List samples with doubtful labels.
 
-    Those on which the better half of the models say the same class against the label, and those that better models get
+    A label is doubtful if the better half of the models agree on another class, or if better models get the sample\n
     wrong more often (a negative discrimination in item response theory).
     """
     from testbed.db.store import Store
@@ -38,16 +38,20 @@ def command(
         found = suspects(store, setting, models, score, note)
     if as_json:
         flags = ("alike", "negative")
-        print_json([{**asdict(each), **{name: getattr(each, name) for name in flags}} for each in found[:limit]])
+        print_json(
+            [{**asdict(suspect), **{name: getattr(suspect, name) for name in flags}} for suspect in found[:limit]]
+        )
         return 0
     if not found:
-        say(f"No label of {setting} is in doubt.")
+        say(f"No label of {setting} is doubtful.")
         return 0
     click.echo(_samples(found[:limit]))
     footnote(
-        f"{min(limit, len(found)):,} of {count(len(found), 'suspect')} on {setting}, by {score}; best say: the class"
-        " that most of the better half of the models say, and how many of them; discrimination: below 0 where better"
-        " models are wrong more often; hard samples look like wrong labels, so look at them; --limit shows more"
+        f"{min(limit, len(found)):,} of {count(len(found), 'suspect')} on {setting}, by {score}; best say: the"
+        " class"
+        " that most of the better half of the models predict, and their number; discrimination: below 0"
+        " where better models are wrong more often; hard samples look like wrong labels, so look at them; --limit"
+        " shows more"
     )
     return 0
 
@@ -56,13 +60,16 @@ def _samples(found: Sequence[Suspect]) -> str:
     header = ["sample", "label", "best say", "by", "models wrong", "discrimination", "in doubt by"]
     lines = [
         [
-            *(each.sample, each.target_name if each.target_name is not None else str(each.target)),
-            *("–" if each.said_name is None else each.said_name, f"{each.said_by} of {each.best}"),
-            *(f"{each.wrong} of {each.models}", f"{each.discrimination:.2f} ± {each.error:.2f}".replace("-", "−")),
+            *(suspect.sample, suspect.target_name if suspect.target_name is not None else str(suspect.target)),
+            *("–" if suspect.said_name is None else suspect.said_name, f"{suspect.said_by} of {suspect.best}"),
+            *(
+                f"{suspect.wrong} of {suspect.models}",
+                f"{suspect.discrimination:.2f} ± {suspect.error:.2f}".replace("-", "−"),
+            ),
             " and ".join(
-                [*(["the best models"] if each.alike else []), *(["discrimination"] if each.negative else [])]
+                [*(["the best models"] if suspect.alike else []), *(["discrimination"] if suspect.negative else [])]
             ),
         ]
-        for each in found
+        for suspect in found
     ]
     return table(header, lines, right=[3, 4, 5])

@@ -1,6 +1,6 @@
-"""Anchors: a few samples whose scores tell the mean over all of them, chosen by how other models did.
+"""Anchors: a few samples that represent the mean score over all, chosen by the scores of other models.
 
-What is drawn at random needs no assumption, whatever a new model is like: ``random`` draws uniformly, ``stratified``
+Random draws need no assumption about new models: ``random`` draws uniformly, ``stratified``
 one sample from each stratum of equally hard ones, ``lure`` the samples that others got wrong more often, with weights
 that undo it (Farquhar, Gal and Rainforth 2021). ``irt`` and ``clusters`` take the middle of each cluster of samples,
 with the cluster's share as its weight (Polo et al. 2024, tinyBenchmarks; Vivek et al. 2024): that assumes that a new
@@ -23,18 +23,18 @@ Array = np.ndarray[Any, Any]
 
 RANDOM, STRATIFIED, LURE, IRT, CLUSTERS = "random", "stratified", "lure", "irt", "clusters"
 WEIGHTED, P_IRT, GP_IRT, ASSISTED = "weighted", "p-irt", "gp-irt", "assisted"
-_ROUNDS = 50  # of k-means
+_ROUNDS = 50  # iterations of k-means
 
 
 @dataclass(frozen=True)
-class Known:
-    """What other models did on all samples.
+class KnownScores:
+    """The scores of other models on all samples.
 
     Attributes:
         scores: Float array [n, models].
-        best: The best possible score; None if there is none.
-        responses: Their item responses; None where scores are not 0 or 1.
-        confidence: How likely the models found the right class, float array [n, models]; None if it is not known.
+        best: The best possible score; None if unbounded.
+        responses: Their item responses; None if scores are not 0 or 1.
+        confidence: The models' probabilities of the right class, float array [n, models]; None if unknown.
     """
 
     scores: Array
@@ -44,7 +44,7 @@ class Known:
 
     @cached_property
     def curve(self) -> Array:
-        """The mean score over all samples that is expected of each of `ABILITIES`."""
+        """The expected mean score over all samples for each of `ABILITIES`."""
         assert self.responses is not None
         a, e = self.responses.discrimination, self.responses.easiness
         return np.array([chance(a, e, ABILITIES[place : place + 1]).mean() for place in range(len(ABILITIES))])
@@ -52,13 +52,13 @@ class Known:
 
 @dataclass(frozen=True)
 class Curve:
-    """What is expected of a model of each of `ABILITIES`.
+    """The expected scores of models with each of `ABILITIES`.
 
     Attributes:
         n: The number of all samples.
         all: Its mean score on all samples, float array of the length of `ABILITIES`.
-        discrimination: Of each anchor, float array [k].
-        easiness: Of each anchor, [k].
+        discrimination: Discrimination of each anchor, float array [k].
+        easiness: Easiness of each anchor, [k].
     """
 
     n: int
@@ -69,14 +69,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Anchors:
-    """Samples, and how the mean over all samples is estimated from their scores.
+    """Anchor samples, and the parameters for estimating the mean over all samples.
 
     Attributes:
         places: The k samples, integer array.
-        weights: What the score of each counts, [k].
-        offset: What is added to the weighted sum.
-        curve: For estimates by item responses; None where scores are not 0 or 1.
-        blend: What ``weighted`` counts in ``gp-irt``; the rest is ``p-irt``.
+        weights: The weight of each score, [k].
+        offset: Constant added to the weighted sum.
+        curve: For estimates by item responses; None if scores are not 0 or 1.
+        blend: The share of ``weighted`` in ``gp-irt``; the rest is ``p-irt``.
     """
 
     places: Array
@@ -86,17 +86,17 @@ class Anchors:
     blend: float = 0.5
 
 
-def choose(known: Known, size: int, method: str, rng: np.random.Generator) -> Anchors:
+def choose(known: KnownScores, size: int, method: str, rng: np.random.Generator) -> Anchors:
     """Chooses anchors.
 
     Args:
-        known: What other models did.
-        size: How many, fewer than there are samples.
+        known: The scores of other models.
+        size: Number of anchors, fewer than there are samples.
         method: One of `METHODS`; ``irt`` needs responses, ``lure`` a best score.
-        rng: Draws them.
+        rng: Random generator.
 
     Raises:
-        ValueError: If there are not more samples, or the method needs what is not known.
+        ValueError: If there are not more samples, or the method requires unavailable data.
     """
     if not 0 < size < len(known.scores):
         raise ValueError(f"expected a number of anchors below {len(known.scores)}, got {size}")
@@ -110,21 +110,21 @@ def choose(known: Known, size: int, method: str, rng: np.random.Generator) -> An
 # Choosing -------------------------------------------------------------------------------------------------------------
 
 
-def _random(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _random(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     return Anchors(rng.choice(len(known.scores), size, replace=False), np.full(size, 1 / size))
 
 
-def _stratified(known: Known, size: int, rng: np.random.Generator) -> Anchors:
-    """One of each of as many strata, which are cut from the samples in the order of their mean score."""
+def _stratified(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
+    """Draws one sample from each of equal strata of the samples, sorted by mean score."""
     n = len(known.scores)
     order = np.lexsort((rng.random(n), known.scores.mean(axis=1)))
     strata = np.array_split(order, size)
-    places = np.array([rng.choice(each) for each in strata])
-    return Anchors(places, np.array([len(each) / n for each in strata]))
+    places = np.array([rng.choice(stratum) for stratum in strata])
+    return Anchors(places, np.array([len(stratum) / n for stratum in strata]))
 
 
-def _lure(known: Known, size: int, rng: np.random.Generator) -> Anchors:
-    """Drawn one after the other by the loss that is expected; the weights are those of Farquhar et al., equation 9."""
+def _lure(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
+    """Draws samples one by one by expected loss; weights as in Farquhar et al., equation 9."""
     if known.best is None:
         raise ValueError("lure needs a best possible score")
     losses = np.square(known.best - known.scores)
@@ -132,16 +132,16 @@ def _lure(known: Known, size: int, rng: np.random.Generator) -> Anchors:
     likely = np.sqrt((losses.sum(axis=1) + typical) / (losses.shape[1] + 1))
     likely /= likely.sum()
     places = np.argsort(-(np.log(likely) + rng.gumbel(size=len(likely))))[:size]
-    left = 1 - np.concatenate([[0.0], np.cumsum(likely[places])[:-1]])  # what is left before each is drawn
+    left = 1 - np.concatenate([[0.0], np.cumsum(likely[places])[:-1]])  # remaining probability before each draw
     weights = lure_weights(likely[places] / left, len(likely)) / size
     return Anchors(places, weights, offset=known.best * (1 - float(weights.sum())))
 
 
 def lure_weights(likely: Array, n: int) -> Array:
-    """The weights that make the mean of weighted losses an unbiased estimate (LURE; Farquhar et al. 2021).
+    """Computes weights that make the mean of weighted losses unbiased (LURE; Farquhar et al. 2021).
 
     Args:
-        likely: How likely each of the samples was among those that were left when it was drawn, float array [m].
+        likely: The probability of each sample among the remaining ones when it was drawn, float array [m].
         n: The number of all samples.
 
     Returns:
@@ -154,19 +154,19 @@ def lure_weights(likely: Array, n: int) -> Array:
     return np.asarray(1 + (n - m) / (n - place) * (1 / ((n - place + 1) * likely) - 1))
 
 
-def _irt(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _irt(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     if known.responses is None:
         raise ValueError("irt needs scores of 0 and 1")
     features = np.stack([known.responses.discrimination, known.responses.easiness], axis=1)
     return _clustered(features / np.maximum(features.std(axis=0), 1e-12), size, rng)
 
 
-def _clusters(known: Known, size: int, rng: np.random.Generator) -> Anchors:
+def _clusters(known: KnownScores, size: int, rng: np.random.Generator) -> Anchors:
     return _clustered(known.scores if known.confidence is None else known.confidence, size, rng)
 
 
 def _clustered(features: Array, size: int, rng: np.random.Generator) -> Anchors:
-    """The sample nearest to the middle of each cluster of features [n, d]; of equally near ones any."""
+    """Selects the sample nearest to the centre of each cluster of features [n, d]."""
     from sklearn.cluster import KMeans
 
     n = len(features)
@@ -187,7 +187,7 @@ def _clustered(features: Array, size: int, rng: np.random.Generator) -> Anchors:
     return Anchors(order[chosen], share[cluster[chosen]] / taken[cluster[chosen]])
 
 
-METHODS: Mapping[str, Callable[[Known, int, np.random.Generator], Anchors]] = {
+METHODS: Mapping[str, Callable[[KnownScores, int, np.random.Generator], Anchors]] = {
     RANDOM: _random,
     STRATIFIED: _stratified,
     LURE: _lure,
@@ -200,13 +200,13 @@ METHODS: Mapping[str, Callable[[Known, int, np.random.Generator], Anchors]] = {
 
 
 def estimates(anchors: Anchors, scores: Array) -> dict[str, float]:
-    """The mean score over all samples, by each way to estimate it.
+    """Estimates the mean score over all samples with each estimator.
 
-    ``weighted`` is the weighted sum. The others are for scores of 0 and 1. ``p-irt`` takes the anchors as they are, and
-    of the other samples what item response theory expects; ``gp-irt`` is between both (Polo et al. 2024). ``assisted``
-    is what is expected of all samples, corrected by how far the anchors differ from it. Where these are drawn at
-    random, it is right for any model, whether the expectation is or not (the difference estimator of surveys; Särndal,
-    Swensson and Wretman 1992; Zhang, Dorner and Hardt 2025).
+    ``weighted`` is the weighted sum. The others are for scores of 0 and 1. ``p-irt`` uses the anchors' scores, and\n
+    expectations of item response theory for the other samples; ``gp-irt`` is between both (Polo et al. 2024).
+    ``assisted`` is the expectation for all samples, corrected by the anchors' deviation from it. If anchors are drawn
+    at random, it is unbiased for any model, even if the expectation is wrong (the difference estimator of surveys;
+    Särndal, Swensson and Wretman 1992; Zhang, Dorner and Hardt 2025).
 
     Args:
         anchors: The anchors.
@@ -229,7 +229,7 @@ def estimates(anchors: Anchors, scores: Array) -> dict[str, float]:
 
 
 def blend(weighted: Array, p_irt: Array, true: Array) -> float:
-    """What ``weighted`` should count in ``gp-irt``, so that the squared errors of held-out models are least; 0 to 1.
+    """Computes the share of ``weighted`` in ``gp-irt`` that minimizes the squared errors of held-out models; 0 to 1.
 
     Args:
         weighted: Estimates of models, float array [models].

@@ -1,4 +1,4 @@
-"""How far estimates from anchors are from the truth, for models that the anchors were not chosen by."""
+"""Errors of estimates from anchors, for models that the anchors were not chosen by."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from testbed.extensions.estimates.methods.anchors import (
     RANDOM,
     STRATIFIED,
     WEIGHTED,
-    Known,
+    KnownScores,
     blend,
     choose,
     estimates,
@@ -28,27 +28,27 @@ from testbed.extensions.estimates.methods.anchors import (
 from testbed.extensions.estimates.methods.item_response import fit
 
 Array = np.ndarray[Any, Any]
-Way = tuple[str, str]  # how anchors are chosen, and how the mean is estimated
+Way = tuple[str, str]  # method for choosing anchors, estimator of the mean
 
 BY_CHANCE: Way = (RANDOM, WEIGHTED)
-# The ways by what they assume of a new model, the least first.
+# The ways, sorted by the strength of their assumptions about new models.
 IN_DOUBT: Sequence[Way] = [
     (method, estimator)
     for method in (STRATIFIED, RANDOM, LURE, IRT, CLUSTERS)
     for estimator in (WEIGHTED, ASSISTED, GP_IRT, P_IRT)
 ]
-LEVEL = 0.9  # of intervals, where there are enough families
-DRAWS = 10  # of anchors for each fold
-_CLUSTERINGS = 2  # which take longer, and differ less
+LEVEL = 0.9  # confidence of intervals, given enough families
+DRAWS = 10  # draws of anchors for each fold
+_CLUSTERINGS = 2  # slower and with less variation
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Estimates of models, each from anchors that models of other folds chose.
+    """Estimates for models, each from anchors that were chosen by models of other folds.
 
     Attributes:
         true: The mean score of each model, float array [models].
-        folds: The fold of each, integer array [models].
+        folds: The fold of each model, integer array [models].
         estimates: For each way, float array [draws, models].
     """
 
@@ -57,18 +57,18 @@ class HeldOut:
     estimates: Mapping[Way, Array]
 
     def errors(self, way: Way) -> Errors:
-        """Of one way."""
+        """The errors of a way."""
         return errors(self.estimates[way], self.true, self.folds)
 
     def best(self, among: Sequence[Way], models: Array | None = None) -> Way:
-        """The way to take: the first of `IN_DOUBT` that is not shown to be worse than the best one.
+        """Selects a way: the first of `IN_DOUBT` that is not significantly worse than the best one.
 
-        That is the one-standard-error rule (Breiman et al. 1984): its mean absolute error is at most one standard error
+        This is the one-standard-error rule (Breiman et al. 1984): its mean absolute error is at most one standard error
         above the least, by the differences of folds.
 
         Args:
-            among: The ways.
-            models: Booleans [models]: by which models; None for all.
+            among: The candidate ways.
+            models: Booleans [models] that select models; None for all.
         """
         chosen = np.ones(len(self.true), dtype=bool) if models is None else models
         folds = [self.folds == fold for fold in np.unique(self.folds[chosen])]
@@ -84,7 +84,7 @@ class HeldOut:
         return next((way for way in IN_DOUBT if way in among and not worse(way)), least)
 
     def best_errors(self, among: Sequence[Way]) -> Errors:
-        """Of the way that is the best: of each fold, by the one that is the best for the other folds."""
+        """The errors of the best way, which is selected for each fold by the other folds."""
         found = np.empty_like(self.estimates[among[0]])
         for fold in np.unique(self.folds):
             own = self.folds == fold
@@ -93,7 +93,7 @@ class HeldOut:
 
 
 def errors(found: Array, true: Array, folds: Array) -> Errors:
-    """How far estimates [draws, models] are from the truth [models], each of a fold [models] that was held out."""
+    """Computes errors of estimates [draws, models] of the true values [models], by held-out folds [models]."""
     from scipy.stats import rankdata
 
     apart = np.abs(found - true)
@@ -107,11 +107,11 @@ def errors(found: Array, true: Array, folds: Array) -> Errors:
 
 
 def _bound(apart: Array, folds: Array) -> tuple[float, float]:
-    """The error that a model of a new family stays below, and how often.
+    """Computes an error bound for models of a new family, and its confidence.
 
-    Families are alike in what is not known, not models: each counts as one, whatever its size, and one more that is
-    still to come counts as an error without limit (hierarchical conformal prediction: Lee, Barber and Willett 2023).
-    So m families can show m / (m + 1) at most.
+    Families are exchangeable, models are not: each family counts once, whatever its size, and the new family counts\n
+     with an infinite error (hierarchical conformal prediction: Lee, Barber and Willett 2023). So m families give at
+     most the confidence m / (m + 1).
 
     Args:
         apart: Absolute errors, float array [draws, models].
@@ -126,9 +126,9 @@ def _bound(apart: Array, folds: Array) -> tuple[float, float]:
     return float(apart.ravel()[order[first]]), level
 
 
-def known_of(scores: Array, best: float | None, confidence: Array | None) -> Known:
-    """What models did, with their item responses where scores are 0 or 1."""
-    return Known(scores, best, fit(scores) if np.isin(scores, (0, 1)).all() else None, confidence)
+def known_of(scores: Array, best: float | None, confidence: Array | None) -> KnownScores:
+    """Collects the models' scores, with their item responses if scores are 0 or 1."""
+    return KnownScores(scores, best, fit(scores) if np.isin(scores, (0, 1)).all() else None, confidence)
 
 
 def hold_out(
@@ -145,13 +145,13 @@ def hold_out(
 
     Args:
         scores: Float array [n, models].
-        best: The best possible score; None if there is none.
-        confidence: How likely the models found the right class, [n, models]; None if it is not known.
-        folds: The fold of each model, integer array [models]; two models or more must be left without any.
+        best: The best possible score; None if unbounded.
+        confidence: The models' probabilities of the right class, [n, models]; None if unknown.
+        folds: The fold of each model, integer array [models]; at least two models must remain without any one fold.
         size: The number of anchors.
-        seed: Of what is drawn.
-        draws: How often anchors are drawn for each fold.
-        progress: Shows how far it is.
+        seed: Random seed.
+        draws: Number of draws of anchors for each fold.
+        progress: Progress callback.
     """
     found: dict[Way, Array] = {}
     numbers = np.unique(folds)
@@ -174,14 +174,14 @@ def hold_out(
     return HeldOut(true, folds, found)
 
 
-def ways_to_choose(known: Known) -> list[str]:
-    """The methods that what is known is enough for."""
+def ways_to_choose(known: KnownScores) -> list[str]:
+    """The methods that are possible with the available data."""
     lacking = {LURE} if known.best is None else set[str]()
-    return [each for each in METHODS if each not in lacking | ({IRT} if known.responses is None else set())]
+    return [method for method in METHODS if method not in lacking | ({IRT} if known.responses is None else set())]
 
 
 def blend_of(held_out: HeldOut, method: str) -> float:
-    """What ``weighted`` counts in ``gp-irt``, by the errors of all models."""
+    """The share of ``weighted`` in ``gp-irt`` that is best for all models."""
     if (method, P_IRT) not in held_out.estimates:
         return 0.5
     return _blend_of(held_out.estimates, method, held_out.true, np.ones(len(held_out.true), dtype=bool))

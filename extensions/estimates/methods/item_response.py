@@ -1,9 +1,9 @@
-"""Item response theory: how hard each sample is, how well it tells models apart, and how able each model is.
+"""Item response theory: difficulty and discrimination of each sample, and ability of each model.
 
 The two-parameter logistic model (Birnbaum 1968): a model of ability θ is right on a sample with the discrimination a
-and the easiness e with the probability 1 / (1 + exp(−(a θ + e))). There are few models and many samples, the reverse of
-an exam: abilities are known well, and what is known of a sample is little. So samples are drawn from one normal
-distribution, whose mean and covariance are estimated too (empirical Bayes; Mislevy 1986).
+and the easiness e with the probability 1 / (1 + exp(−(a θ + e))). Unlike in an exam, there are few models and many
+samples: abilities are well determined, but samples are not. Samples are therefore drawn from one normal distribution,
+whose mean and covariance are also estimated (empirical Bayes; Mislevy 1986).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-ABILITIES = np.linspace(-6, 6, 241)  # where the distribution of an ability is computed
+ABILITIES = np.linspace(-6, 6, 241)  # grid for the distribution of an ability
 _ROUNDS = 100
-_STEADY = 1e-4  # of abilities from round to round, whose standard deviation is 1
+_STEADY = 1e-4  # convergence threshold of abilities, whose standard deviation is 1
 _LARGEST_STEP = 2.0
 _LEAST_VARIANCE = 1e-3
 
@@ -39,7 +39,7 @@ class ItemResponses:
     ability: Array
 
     def chance(self, ability: Array) -> Array:
-        """How likely models are right.
+        """Computes the models' probabilities of being right.
 
         Args:
             ability: Float array [m].
@@ -51,24 +51,24 @@ class ItemResponses:
 
 
 def chance(discrimination: Array, easiness: Array, ability: Array) -> Array:
-    """How likely models of these abilities [m] are right on samples [n]: float array [n, m]."""
+    """Computes the probabilities that models of these abilities [m] are right on samples [n]: float array [n, m]."""
     from scipy.special import expit
 
     return np.asarray(expit(np.multiply.outer(discrimination, ability) + easiness[:, None]))
 
 
 def fit(right: Array) -> ItemResponses:
-    """Fits the model: the most likely abilities and samples in turn, and the distribution of the samples.
+    """Fits the model by alternating abilities, samples and the distribution of the samples.
 
     Args:
         right: Array [n, models] of 0 and 1, of two models or more.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is invalid.
     """
     y = np.asarray(right, dtype=np.float64)
     if y.ndim != 2 or y.shape[1] < 2 or not len(y) or not np.isin(y, (0, 1)).all():
-        raise ValueError(f"expected 0 and 1 of samples × two models or more, got an array of the shape {y.shape}")
+        raise ValueError(f"expected 0 and 1 for samples × at least two models, got an array of the shape {y.shape}")
     ability = _standard(_logit((y.sum(axis=0) + 0.5) / (len(y) + 1)))
     samples = np.stack([np.ones(len(y)), _logit((y.sum(axis=1) + 0.5) / (y.shape[1] + 1))], axis=1)
     middle, spread = samples.mean(axis=0), np.diag([0.25, max(float(samples[:, 1].var()), 1.0)])
@@ -94,10 +94,10 @@ def fit(right: Array) -> ItemResponses:
 
 
 def ability_of(discrimination: Array, easiness: Array, right: Array) -> Array:
-    """How likely each of `ABILITIES` is for a model, which is drawn from a standard normal distribution.
+    """Computes the posterior of a model's ability on `ABILITIES`, with a standard normal prior.
 
     Args:
-        discrimination: Of the samples that it answered, float array [k].
+        discrimination: Discrimination of the answered samples, float array [k].
         easiness: Likewise.
         right: Array [k] of 0 and 1.
 
@@ -122,7 +122,7 @@ def _samples(y: Array, ability: Array, start: Array, middle: Array, spread: Arra
     for _ in range(3):
         p = expit(found @ design)
         slope = (y - p) @ design.T - (found - middle) @ precision
-        curve = (p * (1 - p)) @ squares.T  # of aa, ae, ee
+        curve = (p * (1 - p)) @ squares.T  # entries aa, ae, ee
         aa, ae, ee = curve[:, 0] + precision[0, 0], curve[:, 1] + precision[0, 1], curve[:, 2] + precision[1, 1]
         covariance = np.stack([ee, -ae, -ae, aa], axis=1).reshape(-1, 2, 2) / (aa * ee - ae**2)[:, None, None]
         step = np.einsum("nij,nj->ni", covariance, slope)

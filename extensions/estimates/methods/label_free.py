@@ -1,7 +1,7 @@
-"""The accuracy on samples without labels, from how sure a model is there and how sure and right it is elsewhere.
+"""Estimates accuracy on unlabelled samples from confidence there, and from confidence and accuracy elsewhere.
 
-All of these transfer something from a labelled data set to another one, and none can be right on every shift (Garg et
-al. 2022, section 3): where the labels are known, compare them with the truth.
+All methods transfer something from a labelled data set to another one, and none is right on every shift (Garg et
+al.\n2022, section 3): compare them with the truth if labels are available.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LEAST = 3  # models for a line of agreement
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a model is of each sample, by `testbed.metrics.sureness`; least where it could not read a sample.
+    """A model's confidence in each sample, by `testbed.metrics.sureness`; minimal for unreadable samples.
 
     Attributes:
         confidence: The probability, float array [n].
-        odds: Their logarithm, [n].
-        negative_entropy: In nats, [n].
+        odds: Log odds, [n].
+        negative_entropy: Negative entropy in nats, [n].
     """
 
     confidence: Array
@@ -38,11 +38,11 @@ class Sureness:
 
 
 def sureness(logits: Array, temperature: float = 1.0) -> Sureness:
-    """How sure logits are.
+    """Computes the confidence of logits.
 
     Args:
-        logits: Float array [n, C] of two classes or more; a sample with a NaN is one that could not be read.
-        temperature: What they are divided by.
+        logits: Float array [n, C] of two classes or more; samples with NaN were unreadable.
+        temperature: Divisor of the logits.
 
     Raises:
         ValueError: If there are fewer classes.
@@ -58,22 +58,22 @@ def sureness(logits: Array, temperature: float = 1.0) -> Sureness:
 
 
 def average_confidence(known: Sureness, right: Array, shifted: Sureness) -> float:
-    """The mean confidence: what the accuracy is if the model is calibrated there (Hendrycks and Gimpel 2017)."""
+    """The mean confidence, which equals the accuracy of a calibrated model (Hendrycks and Gimpel 2017)."""
     return float(shifted.confidence.mean())
 
 
 def difference_of_confidences(known: Sureness, right: Array, shifted: Sureness) -> float:
-    """The accuracy on known samples, less what confidence falls by (DoC; Guillory et al. 2021)."""
+    """The accuracy on known samples, minus the drop in confidence (DoC; Guillory et al. 2021)."""
     return float(np.clip(right.mean() - (known.confidence.mean() - shifted.confidence.mean()), 0, 1))
 
 
 def thresholded(known: Array, right: Array, shifted: Array) -> float:
-    """The share of samples above the threshold below which as many known samples are as are wrong (Garg et al. 2022).
+    """The share of samples above a confidence threshold fitted to the known error rate (ATC; Garg et al. 2022).
 
     Args:
-        known: How sure the model is of known samples, float array [n].
-        right: Whether it is right there, [n].
-        shifted: How sure it is of the samples without labels, [m].
+        known: Confidence on known samples, float array [n].
+        right: Correctness there, [n].
+        shifted: Confidence on the unlabelled samples, [m].
     """
     wrong = len(right) - int(np.asarray(right).sum())
     if wrong == len(right):
@@ -93,13 +93,13 @@ ALONE: Mapping[str, Callable[[Sureness, Array, Sureness], float]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class AgreementLine:
     """Agreement on the line (Baek et al. 2022).
 
     Attributes:
-        slope: Of the line of pairs' agreements, on probit scales.
-        bias: Likewise.
-        r2: How well the line fits; above 0.95 the estimates are usually good.
+        slope: Slope of the line of pairwise agreements, on probit scales.
+        bias: Its intercept.
+        r2: Coefficient of determination; above 0.95 the estimates are usually good.
         simple: The accuracy of each model by the line alone (ALine-S), float array [models].
         by_pairs: By the pairs of models (ALine-D), [models].
     """
@@ -111,11 +111,11 @@ class Line:
     by_pairs: Array
 
 
-def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | None:
-    """Estimates accuracies from how often models agree, whose line is that of accuracies (Baek et al. 2022).
+def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> AgreementLine | None:
+    """Estimates accuracies from agreement of models, which lies on the same line as accuracy (Baek et al. 2022).
 
     Args:
-        known: The predicted classes on labelled samples, integer array [n, models], −1 where there is none.
+        known: The predicted classes on labelled samples, integer array [n, models], −1 if missing.
         right: The accuracy of each model there, float array [models].
         shifted: The predicted classes on samples without labels, [m, models].
 
@@ -128,7 +128,7 @@ def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | 
     if models < LEAST:
         return None
     pairs = list(combinations(range(models), 2))
-    before, after = (_probit(_agreements(each, pairs), len(each)) for each in (known, shifted))
+    before, after = (_probit(_agreements(predicted, pairs), len(predicted)) for predicted in (known, shifted))
     apart = before - before.mean()
     spread = float(apart @ apart)
     if spread < 1e-12:
@@ -142,7 +142,7 @@ def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | 
     for row, pair in enumerate(pairs):
         halves[row, list(pair)] = 0.5
     found = np.linalg.lstsq(halves, after + slope * (halves @ accuracy - before), rcond=None)[0]
-    return Line(slope, bias, r2, np.asarray(ndtr(slope * accuracy + bias)), np.asarray(ndtr(found)))
+    return AgreementLine(slope, bias, r2, np.asarray(ndtr(slope * accuracy + bias)), np.asarray(ndtr(found)))
 
 
 def _agreements(classes: Array, pairs: Sequence[tuple[int, int]]) -> Array:
@@ -151,7 +151,7 @@ def _agreements(classes: Array, pairs: Sequence[tuple[int, int]]) -> Array:
 
 
 def _probit(share: Array, n: int) -> Array:
-    """Shares of n samples on a probit scale; 0 and 1 are taken for half a sample less."""
+    """Transforms shares of n samples to a probit scale; 0 and 1 are moved by half a sample."""
     from scipy.special import ndtri
 
     return np.asarray(ndtri(np.clip(share, 0.5 / n, 1 - 0.5 / n)))

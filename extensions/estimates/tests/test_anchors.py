@@ -13,7 +13,7 @@ from testbed.extensions.estimates.methods.anchors import (
     P_IRT,
     WEIGHTED,
     Anchors,
-    Known,
+    KnownScores,
     blend,
     choose,
     estimates,
@@ -75,16 +75,16 @@ def test_a_score_that_is_the_same_everywhere_is_known_exactly(method):
 
 def test_strata_are_of_equally_hard_samples():
     scores = np.repeat(np.arange(10) / 10, 7)[:, None] * np.ones(3)
-    anchors = choose(Known(scores, 1.0, None), 10, "stratified", np.random.default_rng(0))
+    anchors = choose(KnownScores(scores, 1.0, None), 10, "stratified", np.random.default_rng(0))
     assert sorted(scores[anchors.places, 0]) == pytest.approx(np.arange(10) / 10)
 
 
 def test_clusters_are_counted_by_their_share():
     scores = np.repeat([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [60, 30, 10], axis=0)
-    anchors = choose(Known(scores, 1.0, None), 3, "clusters", np.random.default_rng(0))
+    anchors = choose(KnownScores(scores, 1.0, None), 3, "clusters", np.random.default_rng(0))
     assert sorted(anchors.weights) == pytest.approx([0.1, 0.3, 0.6])
     assert estimates(anchors, scores[anchors.places, 0]) == {WEIGHTED: pytest.approx(0.4)}
-    more = choose(Known(scores, 1.0, None), 12, "clusters", np.random.default_rng(0))  # than different samples
+    more = choose(KnownScores(scores, 1.0, None), 12, "clusters", np.random.default_rng(0))  # than different samples
     assert estimates(more, scores[more.places, 1]) == {WEIGHTED: pytest.approx(0.7)}
 
 
@@ -163,7 +163,7 @@ def test_a_held_out_family_does_not_choose_its_anchors():
 
 @pytest.mark.parametrize(("size", "method"), [(0, "random"), (80, "random"), (10, "irt"), (10, "lure")])
 def test_what_cannot_be_chosen_is_refused(size, method):
-    known = Known(np.random.default_rng(0).normal(size=(80, 3)), None, None)
+    known = KnownScores(np.random.default_rng(0).normal(size=(80, 3)), None, None)
     with pytest.raises(ValueError, match=r"expected a number of anchors below 80|needs"):
         choose(known, size, method, np.random.default_rng(0))
 

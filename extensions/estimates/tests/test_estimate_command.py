@@ -70,7 +70,7 @@ def test_the_error_stands_beside_where_labels_are_stored(estimate):
     assert order == sorted(order)
     assert "not measured values, from val, where labels are used" in done.stderr
     bent = [setting for setting, line in found["lines"].items() if line["r2"] < 0.95]
-    assert f"agreements do not lie on a line (R² below 0.95) on {', '.join(bent)}: ALine is not to be" in done.stderr
+    assert f"agreements do not lie on a line (R² below 0.95) on {', '.join(bent)}: ALine is" in done.stderr
 
 
 def test_labels_of_the_shift_are_not_used(estimate, store):
@@ -97,7 +97,7 @@ def test_a_temperature_makes_confidence_that_of_the_known_setting(estimate, stor
 def test_one_or_two_models_have_no_line(estimate):
     done = estimate("good", "poor", "--on", "rain", "--from", "val")
     assert "ALine" not in done.stdout
-    assert "ALine needs three models or more" in done.stderr
+    assert "ALine requires at least three models" in done.stderr
 
 
 def test_other_classes_and_missing_models_are_told(estimate, store):

@@ -154,8 +154,8 @@ def test_a_run_that_cannot_reach_its_goal_says_why(db: str) -> None:
 def test_mistakes_are_said(db: str) -> None:
     found = testbed.results(db)
     mistakes: dict[Callable[[], Any], tuple[type[Exception], str]] = {
-        lambda: found.selective("val", risk=0): (DataError, "risk is a percentage between 0 and 100; got 0"),
-        lambda: found.selective("val", by="luck"): (DataError, "by is one of probability, margin, .*; got 'luck'"),
+        lambda: found.selective("val", risk=0): (DataError, "risk must be a percentage between 0 and 100; got 0"),
+        lambda: found.selective("val", by="luck"): (DataError, "by must be one of probability, margin, .*; got 'luck'"),
         lambda: found.selective("vall"): (UnknownNameError, "vall"),
         lambda: found.estimate("val", known="val"): (DataError, "val is the setting whose labels are used"),
         lambda: found.estimate("rain", known="val", models="vgg13"): (StoreError, "no outputs of vgg13 on rain"),

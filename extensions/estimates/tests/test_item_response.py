@@ -67,5 +67,5 @@ def test_an_ability_is_what_the_likelihood_says():
 
 @pytest.mark.parametrize("right", [np.ones(5), np.ones((5, 1)), np.full((5, 3), 0.5), np.ones((0, 3))])
 def test_other_arrays_are_refused(right):
-    with pytest.raises(ValueError, match="expected 0 and 1 of samples × two models or more"):
+    with pytest.raises(ValueError, match="expected 0 and 1 for samples × at least two models"):
         fit(right)

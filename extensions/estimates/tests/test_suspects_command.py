@@ -57,5 +57,5 @@ def test_where_all_agree_with_the_labels_none_is_in_doubt(suspects, tmp_path):
     with Store.open(str(tmp_path / "testbed.db"), "write") as store:
         for model in range(4):
             put(store, f"right-{model}", "easy", samples_of([0, 1, 2]), saying([0, 1, 2]))
-    assert suspects("easy").stdout == "No label of easy is in doubt.\n"
+    assert suspects("easy").stdout == "No label of easy is doubtful.\n"
     assert json.loads(suspects("easy", "--json").stdout) == []

@@ -1,1 +1,1 @@
-"""``testbed import``, ``testbed people``, and what ``testbed export`` writes."""
+"""``testbed import``, ``testbed people``, and the commands of ``testbed export``."""

@@ -17,13 +17,15 @@ from testbed.console.output import count, print_json
 @folder_argument
 @models_option
 @settings_option
-@click.option("--organization", default="unknown", show_default=True, metavar="NAME", help="Who evaluated.")
+@click.option(
+    "--organization", default="unknown", show_default=True, metavar="NAME", help="The evaluating organization."
+)
 @click.option(
     "--relationship",
     type=click.Choice(RELATIONSHIPS),
     default="other",
     show_default=True,
-    help="What the organization is to the models.",
+    help="The organization's relationship to the models.",
 )
 def command(
     folder: Path,

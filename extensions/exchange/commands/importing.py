@@ -32,8 +32,9 @@ EVERY_EVAL_EVER, INSPECT = "every-eval-ever", "inspect"
     "--samples",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write the samples of Every Eval Ever's records, or of Inspect AI's log, there: answers for replay:FILE, and"
-    " tables of values.",
+    help="Write the samples of Every Eval Ever's records, or of Inspect AI's log, to this folder: answers for"
+    " replay:FILE,"
+    " and tables of values.",
 )
 @plugin_option
 def command(
@@ -45,24 +46,24 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Import results under the names that their file has.
+    """Import results under the names in their file.
 
     FILE is ImageNet-testbed's CSV; a CSV, JSON or folder of JSON files of CLIP benchmark or CLIP-CC-Bench; a folder of
-    Every Eval Ever's records; or another file that testbed published add recognises: its numbers are published values.
-    Of a JSON log of Inspect AI, the samples are taken, with --samples.
+    Every Eval Ever's records; or another file that testbed published add recognises; its numbers are published
+    values. A JSON log of Inspect AI provides only samples, with --samples.
     """
     from testbed.db.store import Store
     from testbed.registry import registry
 
     file, form = _given(words)
     if form == INSPECT and samples is None:
-        raise TestbedError("of a log of Inspect AI, the samples are taken; --samples DIR says where to write them")
+        raise TestbedError("a log of Inspect AI provides only samples; use --samples DIR to write them")
     if not Path(file).exists():
-        raise TestbedError(f"there is no file {redacted_word(file)}")
+        raise TestbedError(f"no such file: {redacted_word(file)}")
     registry.load(plugins)
     written, report = None, None
     with Store.create(db_url) as store:
-        known = {*registry.eval_settings.names(), *(each.name for each in store.names.all("eval setting"))}
+        known = {*registry.eval_settings.names(), *(stored.name for stored in store.names.all("eval setting"))}
         if form or samples is not None:
             written = _samples(Path(file), form, samples, known)
         if form != INSPECT:
@@ -87,11 +88,11 @@ def _print_report(report: ImportReport, file: str) -> None:
 
 
 def _given(words: Sequence[str]) -> tuple[str, str]:
-    """The file, and the form that it is said to be of; empty if none is."""
+    """The file, and its declared format; empty if undeclared."""
     *form, file = words
     if form not in ([], [EVERY_EVAL_EVER], [INSPECT]):
         said = " ".join(map(redacted_word, words))
-        raise click.UsageError(f"one FILE was expected, or {EVERY_EVAL_EVER} DIR, or {INSPECT} FILE; found {said}")
+        raise click.UsageError(f"expected one FILE, or {EVERY_EVAL_EVER} DIR, or {INSPECT} FILE; got {said}")
     return file, "".join(form)
 
 
@@ -104,7 +105,7 @@ def _samples(file: Path, form: str, folder: Path | None, known: Collection[str])
     def is_known(setting: str) -> bool:
         try:
             return setting in known or registry.eval_settings.canonical(setting) is not None
-        except TestbedError:  # no name that a setting can have
+        except TestbedError:  # not a valid name of a setting
             return False
 
     paths = records_in(file) if form != INSPECT and file.is_dir() else [file]
@@ -115,7 +116,7 @@ def _samples(file: Path, form: str, folder: Path | None, known: Collection[str])
 def _print_samples(written: SampleFiles, folder: Path | None) -> None:
     note_counts(written.left_out)
     if folder is None:
-        click.echo(f"{count(written.samples, 'sample')} were not taken; --samples DIR writes them")
+        click.echo(f"{count(written.samples, 'sample')} were not imported; use --samples DIR to write them")
         return
     click.echo(f"{count(written.samples, 'sample')} written to {count(len(written.files), 'file')} in {folder}")
     for path, setting in written.answers.items():

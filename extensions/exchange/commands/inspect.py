@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The log.",
 )
-@click.option("--pictures", is_flag=True, help="Put small pictures into it, instead of the samples' ids.")
+@click.option("--pictures", is_flag=True, help="Include small pictures instead of the samples' ids.")
 @plugin_option
 @data_root_option
 def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequence[str], db_url: str | None) -> int:
@@ -47,7 +47,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
     from testbed.stored_results.measured_cells import measured_cells
 
     if out.suffix != ".json":
-        raise TestbedError(f"a log of Inspect AI that is JSON has a name in .json, not {out.name}")
+        raise TestbedError(f"the name of a JSON log has to end in .json; got {out.name}")
     if pictures:
         registry.load(plugins)
         use_own_names(db_url)
@@ -55,7 +55,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
     with Store.open(db_url) as store:
         cells, _ = measured_cells(store, [model], [setting])
         if len(cells) > 1:
-            raise TestbedError(f"a log is of one cell, but {model} on {setting} are {len(cells):,}")
+            raise TestbedError(f"a log has one cell, but {model} on {setting} matches {len(cells):,}")
         log = inspect_log(store, cells[0], _pictures(store, cells[0], missing) if pictures else lambda _, name: name)
     if missing:
         note(f"{count(len(missing), 'picture')} cannot be shown: {missing[0]}")
@@ -66,7 +66,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
 
 
 def _pictures(store: Store, cell: MeasuredCell, missing: list[str]) -> Picture:
-    """Small pictures as data URIs; the ids of samples that have none, with the reasons in ``missing``."""
+    """Small pictures as data URIs, else the ids of samples, with the reasons in ``missing``."""
     from testbed.registry import registry
     from testbed.stored_results.evaluated import SettingSamples
     from testbed.stored_results.pictures import Pictures

@@ -16,12 +16,12 @@ from testbed.errors import TestbedError
 @model_argument
 @settings_option
 @click.option("--name", metavar="NAME", help="The model's name in the card.  [default: the model's]")
-@click.option("--all", "everything", is_flag=True, help="All metrics, not only the main one of each setting.")
+@click.option("--all", "everything", is_flag=True, help="Include all metrics, not only the main one of each setting.")
 @click.option(
     "--hub",
     cls=ManyWords,
     metavar="SETTING=id=ID",
-    help="What a setting's data set is on the hub: SETTING=id=OWNER/NAME,config=…,split=…,revision=…,task=…; task is"
+    help="A setting's data set on the hub: SETTING=id=OWNER/NAME,config=…,split=…,revision=…,task=…; task is"
     " the id of a task with a leaderboard.",
 )
 @click.option(
@@ -30,14 +30,14 @@ from testbed.errors import TestbedError
     metavar="FILE",
     help="Put the results into the front matter of this README.",
 )
-@click.option("--write", is_flag=True, help="Write the file of --readme, instead of printing it.")
+@click.option("--write", is_flag=True, help="Write the file given by --readme instead of printing it.")
 @click.option(
     "--eval-results",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Also write the main results on data sets with a task: a file of .eval_results.",
 )
-@click.option("--source", metavar="URL", help="Where the results are, for --eval-results.")
+@click.option("--source", metavar="URL", help="URL of the results, for --eval-results.")
 def command(
     model: str,
     settings: Sequence[str],
@@ -52,8 +52,8 @@ def command(
 ) -> int:
     """Write the results of a model for its card: model-index, as YAML.
 
-    They are printed; --readme prints an existing README with them. Rates are fractions. A data set has an id of the hub
-    only if it was read from the hub, or --hub says it.
+    Prints the results; --readme prints an existing README with them. Rates are fractions. A data set has a hub id
+    only if it was read from the hub, or if --hub gives one.
     """
     from testbed.db.store import Store
     from testbed.extensions.exchange import model_cards as cards
@@ -61,22 +61,25 @@ def command(
     from testbed.stored_results.measured_cells import measured_cells
 
     if write and readme is None:
-        raise click.UsageError("--write needs --readme FILE")
+        raise click.UsageError("--write requires --readme FILE")
     with Store.open(db_url) as store:
         cells, left_out = measured_cells(store, [model], settings)
-    if len({each.model for each in cells}) > 1:
-        raise TestbedError(f"a card is of one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
+    if len({cell.model for cell in cells}) > 1:
+        raise TestbedError(f"a card has one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
     note_counts(left_out)
     results = cards.card_results(cells, cards.read_hub(hub), everything)
-    partial = sum(each.evaluation.sample_limit is not None or each.evaluation.random_weights for each in cells)
+    partial = sum(cell.evaluation.sample_limit is not None or cell.evaluation.random_weights for cell in cells)
     if partial:
-        note(f"{partial:,} of {len(cells):,} cells are of some samples or of random weights, which a card cannot say")
+        note(
+            f"{partial:,} of {len(cells):,} cells used part of the samples or random weights, which a card cannot"
+            " express"
+        )
     index = cards.model_index(name or cells[0].model, results)
     if eval_results is not None:
-        main = cards.card_results(cells, cards.read_hub(hub))  # a leaderboard has one value of a task
+        main = cards.card_results(cells, cards.read_hub(hub))  # a leaderboard has one value per task
         entries = cards.eval_results(main, source)
         if not entries:
-            raise TestbedError("no result has a task of the hub; --hub SETTING=id=OWNER/NAME,task=TASK names one")
+            raise TestbedError("no result has a task on the hub; use --hub SETTING=id=OWNER/NAME,task=TASK")
         if lacking := len(main) - len(entries):
             note(f"{lacking:,} of {len(main):,} settings have no task, and are not in {eval_results}")
         eval_results.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +94,7 @@ def command(
     merged = cards.merged_card(text, index, str(readme))
     if write:
         write_atomically(readme, merged.encode())
-        click.echo(f"{readme} has the results now")
+        click.echo(f"results written to {readme}")
     else:
         click.echo(merged, nl=False)
     return 0

@@ -1,4 +1,4 @@
-"""``testbed people``: what people said to the images of a setting, as models of the store."""
+"""``testbed people``: stores people's responses to the images of a setting as models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from testbed.console.output import footnote, percent, print_json, table
     "setting",
     cls=Option,
     required=True,
-    help="The setting whose images they saw; a model must have been run on it.",
+    help="The setting with the images; a model must have been run on it.",
     **STORED_SETTING,
 )
 def command(files: Sequence[Path], setting: str, db_url: str | None, as_json: bool) -> int:
@@ -39,16 +39,16 @@ def command(files: Sequence[Path], setting: str, db_url: str | None, as_json: bo
     with Store.open(db_url, "write") as store:
         found = add_people(store, setting, files)
     if as_json:
-        print_json([{"eval_setting": setting, **asdict(each)} for each in found])
+        print_json([{"eval_setting": setting, **asdict(person)} for person in found])
         return 0
     lines = [
         [
-            *(each.model, f"{each.n:,}", f"{percent(each.top1)} %", f"{each.unanswered:,}"),
-            *(f"{each.without:,}", f"{each.repeated:,}"),
+            *(person.model, f"{person.n:,}", f"{percent(person.top1)} %", f"{person.unanswered:,}"),
+            *(f"{person.without:,}", f"{person.repeated:,}"),
         ]
-        for each in found
+        for person in found
     ]
     header = ["model", "images", "top1", "no response", "not shown", "shown again"]
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5]))
-    footnote(f"on {setting}; no response counts as wrong; of an image that was shown again, the first response counts")
+    footnote(f"on {setting}; no response counts as wrong; if an image was shown again, the first response counts")
     return 0

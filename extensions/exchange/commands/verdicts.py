@@ -1,4 +1,4 @@
-"""``testbed export verdicts`` and ``answers``: what judges said, and what people shall label."""
+"""``testbed export verdicts`` and ``answers``: verdicts of judges, and answers for people to label."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
 
 
-class Wanted(NamedTuple):
+class ExportRequest(NamedTuple):
     """A data set to write, and the class names and templates of its setting."""
 
     source: ImageSource
@@ -59,8 +59,8 @@ class Wanted(NamedTuple):
     show_default=True,
     help="A shard with this many bytes of images is full.",
 )
-@click.option("--retrieval", is_flag=True, help="Expect images with captions; without it, the data set's own kind.")
-@click.option("--multilabel", is_flag=True, help="Expect images with several labels; without it, the data set's own.")
+@click.option("--retrieval", is_flag=True, help="Expect images with captions.  [default: the data set's kind]")
+@click.option("--multilabel", is_flag=True, help="Expect images with several labels.  [default: the data set's kind]")
 @click.option("--overwrite", is_flag=True, help="Replace an existing split.")
 @plugin_option
 @data_root_option
@@ -80,8 +80,8 @@ def command(
 ) -> int:
     """Write a data set in CLIP benchmark's webdataset format.
 
-    The eval setting wds/NAME can read it if the folder is below the data root. The same data give the same bytes. The
-    options have the same names as those of clip_benchmark_export_wds.
+    The eval setting wds/NAME can read it if the folder is below the data root. The output is deterministic. The options
+    have the names of clip_benchmark_export_wds.
 
     \b
     Example:
@@ -128,8 +128,8 @@ def _check_kind(name: str, kind: str, retrieval: bool, multilabel: bool) -> None
             raise DataError(f"--{flag} was given, but {name} is a {kind} data set; omit the option")
 
 
-def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
-    """The samples of an eval setting, or of another split of its data set.
+def find(name: str, split: str, plugins: Sequence[str] = ()) -> ExportRequest:
+    """Finds the samples of an eval setting, or of another split of its data set.
 
     Args:
         name: The setting.
@@ -137,7 +137,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         plugins: Files that define settings.
 
     Raises:
-        UnknownNameError: If there is no such setting.
+        UnknownNameError: If the setting is unknown.
         DefinitionError: If its data set has no such split.
         DataError: If the data are missing or cannot be written in the format.
     """
@@ -151,10 +151,10 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         return _of_setting(registry.get_eval_setting(name), split)
     benchmark = BENCHMARKS.dataset(parsed.dataset)
     if split not in benchmark.splits:
-        raise DataError(f"{benchmark.name} has no split {split!r}; there are {', '.join(benchmark.splits)}")
+        raise DataError(f"{benchmark.name} has no split {split!r}; its splits are {', '.join(benchmark.splits)}")
     language = parsed.language or benchmark.languages[0]
     source = with_images(benchmark.dataset(split, language).open())
-    return Wanted(
+    return ExportRequest(
         source,
         benchmark.kind,
         benchmark.class_names(language) if benchmark.class_names is not None else source.class_names,
@@ -162,7 +162,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
     )
 
 
-def _of_setting(setting: EvalSetting, split: str) -> Wanted:
+def _of_setting(setting: EvalSetting, split: str) -> ExportRequest:
     """The samples of a setting of any family that uses its data set unchanged."""
     from testbed.data.sets.imagenet import SelectedSamples
 
@@ -178,11 +178,13 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     source = dataset.open()
     if setting.idx_subsample_list is not None or setting.samples.first:
         positions = setting.samples.positions(source)
-        source = SelectedSamples(source, positions, [source.targets[each] for each in positions], source.class_names)
+        source = SelectedSamples(
+            source, positions, [source.targets[number] for number in positions], source.class_names
+        )
     names, templates = source.class_names, None
     if setting.prompts.templates is not None:
         prompts = setting.prompts.spec(source.class_names)
         names, templates = prompts["class_names"], prompts["templates"]
         if setting.class_sublist is not None:
-            names = [names[each] for each in setting.class_sublist]
-    return Wanted(source, setting.task, names, templates)
+            names = [names[number] for number in setting.class_sublist]
+    return ExportRequest(source, setting.task, names, templates)

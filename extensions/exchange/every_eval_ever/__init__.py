@@ -1,1 +1,1 @@
-"""Every Eval Ever's records, schema 0.3.0: results of a model with a line for each sample, written and read."""
+"""Every Eval Ever's records, schema 0.3.0: reading and writing of results with a line for each sample."""

@@ -1,4 +1,4 @@
-"""Reads the samples of Every Eval Ever's records: what models said, as recorded answers, and how it was scored."""
+"""Reads the samples of Every Eval Ever's records: recorded answers and their scores."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _LONGEST_LINE = 1 << 26  # bytes
 
 
 def records_in(folder: Path) -> list[Path]:
-    """The files of records in a folder: ``[data/]COLLECTION/DEVELOPER/MODEL/UUID.json``, or the folder of a model.
+    """Finds the files of records in a folder (``[data/]COLLECTION/DEVELOPER/MODEL/UUID.json``, or a model's).
 
     Raises:
-        StoreError: If there is none.
+        StoreError: If there are none.
     """
     patterns = [f"{above}{RECORD}" for above in ("", "*/", "*/*/", "*/*/*/", "data/*/*/*/")]
-    found = sorted({each for pattern in patterns for each in folder.glob(pattern)})
+    found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not found:
         raise StoreError(
             f"{folder} has no records of Every Eval Ever; COLLECTION/DEVELOPER/MODEL/UUID.json was expected"
@@ -46,10 +46,10 @@ def records_in(folder: Path) -> list[Path]:
 
 
 def read_samples(path: Path) -> SampledRecord:
-    """The samples of a record, from the file beside it; several lines of a sample, of different metrics, are one.
+    """Reads the samples of a record from the file beside it; merges lines of a sample for different metrics.
 
     Raises:
-        StoreError: If the file cannot be read, or a line lacks what the schema requires.
+        StoreError: If the file cannot be read, or a line misses required fields.
     """
     try:
         record = _object(_json(read_regular(path), str(path)), str(path))
@@ -108,12 +108,12 @@ def _add(found: SampledRecord, line: Mapping[str, Any], own: bool, where: str) -
     held = of_setting.setdefault(sample, said)
     if held.text != said.text:
         found.left_out[DIFFERENT] += 1
-    elif held is not said:  # of another metric
+    elif held is not said:  # from another metric
         held.scores.update({name: value for name, value in said.scores.items() if name not in held.scores})
 
 
 def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | None:
-    """What a line tells; None if it has several answers."""
+    """Parses a line; None if it has several answers."""
     asked, output = (_object(line.get(key) or {}, f"{where}: {key}") for key in ("input", "output"))
     raw, thoughts, right = (_texts(holder, key, where) for holder, key in (
         (output, "raw"), (output, "reasoning_trace"), (asked, "reference")))  # fmt: skip
@@ -166,6 +166,6 @@ def _number(value: Any) -> float | None:
 
 def _texts(holder: Mapping[str, Any], key: str, where: str) -> list[str]:
     value = holder.get(key) or []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise StoreError(f"{where}: {key} should be a list of texts")
     return value

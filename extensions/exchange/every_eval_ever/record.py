@@ -24,32 +24,32 @@ from testbed.paths import fitting
 from testbed.redaction import redacted_values
 from testbed.stored_results.measured_cells import MeasuredCell, public_name
 
-LOCAL = "local"  # the developer of a model whose name tells none
+LOCAL = "local"  # the developer of a model without one in its name
 _GIVEN = ("temperature", "top_p", "top_k")  # generation arguments that have the same name there
 _OF_PATHS = re.compile(r'[<>:"\\|?*/\s\x00-\x1f]+')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[1-9]|lpt[1-9]|data)(\..*)?", re.IGNORECASE)
 
 
 def model_id(name: str) -> str:
-    """A model's id, ``developer/model``."""
+    """Returns a model's id, ``developer/model``."""
     given = "/".join(part for part in name.split("/") if part)
     return given if "/" in given else f"{LOCAL}/{given or 'model'}"
 
 
 def folder_of(cell: MeasuredCell, dataset: DatasetInfo) -> tuple[str, str, str]:
-    """The folders of its files: the collection, the developer and the model."""
+    """Returns the folders of its files: the collection, the developer and the model."""
     developer, _, model = model_id(cell.model).partition("/")
     return _component(public_name(dataset.name)), _component(developer), _component(model)
 
 
 def record_of(cell: MeasuredCell, dataset: DatasetInfo, organization: str, relationship: str) -> dict[str, Any]:
-    """The record, without samples; metrics without a value are left out.
+    """Returns the record, without samples; metrics without a value are left out.
 
     Args:
         cell: The cell.
         dataset: Its data set.
-        organization: Who evaluated.
-        relationship: Of these to the model: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
+        organization: The evaluating organization.
+        relationship: Its relationship to the model: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
     """
     done = cell.evaluation.completed_at or cell.evaluation.created_at
     record = {
@@ -78,12 +78,12 @@ def record_of(cell: MeasuredCell, dataset: DatasetInfo, organization: str, relat
 
 
 def finite_value(metric: Metric) -> float | None:
-    """The value of a metric; None if it has none that JSON can hold."""
+    """The value of a metric; None if JSON cannot hold it."""
     return metric.value if metric.value is not None and math.isfinite(metric.value) else None
 
 
 def result_id(metric: Metric) -> str:
-    """What tells a result of a record from its others."""
+    """Distinguishes a result of a record from its others."""
     return f"{metric.name}|{metric.slice}"
 
 
@@ -96,7 +96,7 @@ def _model(cell: MeasuredCell) -> dict[str, Any]:
         "name": cell.model,
         "id": model_id(cell.model),
         **({"developer": owner} if slash and owner else {}),
-        # testbed does not know who has the weights.
+        # The owner of the weights is unknown.
         "additional_details": {"deployment_type": "unknown", "model_availability": "unknown", **_texts(details)},
     }
 
@@ -147,7 +147,7 @@ def _metric_config(metric: Metric) -> dict[str, Any]:
 
 
 def _generation(cell: MeasuredCell) -> dict[str, Any]:
-    """How text was generated, and how the rest was computed, as far as the identity says."""
+    """The generation arguments and other computation details in the identity."""
     given = cell.part("forward", "generation")
     arguments = {name: given[name] for name in _GIVEN if name in given}
     if "max_new_tokens" in given:
@@ -162,12 +162,12 @@ def _generation(cell: MeasuredCell) -> dict[str, Any]:
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    """Details are texts; what is not known is left out."""
+    """Converts details to texts; leaves out unknown ones."""
     return {name: str(value) for name, value in given.items() if value not in (None, "", {})}
 
 
 def _component(name: str) -> str:
-    """A name as a folder's that every system takes."""
+    """Makes a folder name from a name that is valid on every system."""
     plain = fitting(_OF_PATHS.sub("_", name).strip(". ") or "name", name)
     return f"_{plain}" if _RESERVED.fullmatch(plain) else plain
 

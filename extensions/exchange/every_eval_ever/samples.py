@@ -1,4 +1,4 @@
-"""The samples of a cell as lines: what was asked, what the model said, and how it was scored."""
+"""The samples of a cell as lines: question, answer and scores."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ from testbed.stored_results.measured_cells import MeasuredCell, public_text
 from testbed.stored_results.predictions import LOGITS
 from testbed.tasks.parts.generation import final_of
 
-_SHOWN = 5  # classes with the largest logits
+_SHOWN = 5  # number of classes with the largest logits
 
 WITHOUT_SCORE = "samples have no score; their line has 0"
-NO_RIGHT = "samples are scored in degrees; is_correct says whether they have the full score"
+NO_RIGHT = "samples are scored in degrees; is_correct marks the full score"
 
 
 @dataclass
-class Samples:
+class SampleLines:
     """The samples of a cell.
 
     Attributes:
         cell: The cell.
         dataset: Its data set.
-        link: The ids that lead to the record: ``evaluation_id``, ``model_id`` and so on.
-        incomplete: What the lines do not carry as it is → of how many samples.
+        link: The ids of the record: ``evaluation_id``, ``model_id`` and so on.
+        incomplete: What the lines cannot express → number of samples.
     """
 
     cell: MeasuredCell
@@ -66,7 +66,7 @@ class Samples:
     _names: Sequence[str] = field(default=(), init=False)
 
     def lines(self, store: Store) -> Iterator[dict[str, Any]]:
-        """A line for each sample, in the order of the data set; none if samples have no scores."""
+        """Yields a line for each sample, in the order of the data set; nothing if samples have no scores."""
         evaluation = self.cell.evaluation
         spec = main_score_of(store.scores.specs([evaluation.id])[evaluation.id].values())
         scores = store.scores.read(evaluation.id)
@@ -101,7 +101,7 @@ class Samples:
             }
 
     def _evaluation(self, score: float, zero_one: bool) -> tuple[dict[str, Any], str]:
-        """The score of a sample, and which of its fields say nothing."""
+        """The score of a sample, and its meaningless fields."""
         if not math.isfinite(score):
             self.incomplete[WITHOUT_SCORE] += 1
             return {"score": 0.0, "is_correct": False}, f"{SCORE} is_correct"
@@ -116,7 +116,7 @@ class Samples:
             answers = [truth(target)] if has_answer(target) else []
             return {"raw": target["question"], "reference": answers, **({"choices": choices} if choices else {})}
         right = target if isinstance(target, list | tuple) else [] if target is None else [target]
-        return {"raw": sample.id, "reference": [self._named(each) for each in right]}
+        return {"raw": sample.id, "reference": [self._named(class_number) for class_number in right]}
 
     def _named(self, target: Any) -> str:
         names = self._names
@@ -124,7 +124,7 @@ class Samples:
             return names[target]
         return target if isinstance(target, str) else json.dumps(target, sort_keys=True)
 
-    def _outputs(self, store: Store) -> list[Said]:
+    def _outputs(self, store: Store) -> list[SampleAnswer]:
         evaluation = self.cell.evaluation
         kinds = store.outputs.kinds(evaluation.id)
         if TEXT in kinds:
@@ -133,24 +133,24 @@ class Samples:
         if LOGITS in kinds:
             try:
                 arrays = arrays_of(store, evaluation)
-            except TestbedError:  # logits that are not of classes
-                return [Said() for _ in self.dataset.samples]
+            except TestbedError:  # logits that do not stand for classes
+                return [SampleAnswer() for _ in self.dataset.samples]
             self._names = arrays["class_names"].tolist()
             return _classes(arrays["logits"], self._names)
-        return [Said() for _ in self.dataset.samples]
+        return [SampleAnswer() for _ in self.dataset.samples]
 
-    def _answer(self, sample: SampleInfo, value: dict[str, Any] | None) -> Said:
+    def _answer(self, sample: SampleInfo, value: dict[str, Any] | None) -> SampleAnswer:
         if value is None or not is_answer(value) or value["finish_reason"] == NO_ANSWER:
             reason = "unreadable" if value is None else public_text(str(value["finish_reason"]))
-            return Said(error=reason, metadata={FINISH: reason, OUTPUT: TEXT})
+            return SampleAnswer(error=reason, metadata={FINISH: reason, OUTPUT: TEXT})
         extra = value.get("extra") or {}
         thoughts = [str(extra[THINKING])] if extra.get(THINKING) else []
         begun = {THINKING_BEGUN: "true"} if extra.get(BEGUN) else {}
         metadata = {FINISH: value["finish_reason"], OUTPUT: TEXT, **begun}
-        return Said([value["text"]], thoughts, self._read(sample, value), _tokens(extra), metadata=metadata)
+        return SampleAnswer([value["text"]], thoughts, self._read(sample, value), _tokens(extra), metadata=metadata)
 
     def _read(self, sample: SampleInfo, value: dict[str, Any]) -> list[dict[str, Any]]:
-        """What was read in an answer: by the rules that the scores are from, if testbed has them still."""
+        """The option read in an answer, by the rules of its scores if testbed still has them."""
         given = self.cell.part("view", "scoring")
         scoring, rules = given[:2] if isinstance(given, list) and len(given) > 1 else ("", "")
         own = next((name for name, version in RULES.items() if version == rules), None)
@@ -164,8 +164,8 @@ class Samples:
 
 
 @dataclass
-class Said:
-    """What a model said of a sample."""
+class SampleAnswer:
+    """A model's answer to a sample."""
 
     raw: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
@@ -176,27 +176,29 @@ class Said:
 
 
 def sample_hash(asked: Mapping[str, Any]) -> str:
-    """What tells a sample from others whatever its id: of what was asked and the right answers."""
+    """Hashes the question and the right answers of a sample, independent of its id."""
     content = {"raw": asked["raw"], "reference": asked["reference"]}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _classes(logits: Any, names: Sequence[str]) -> list[Said]:
+def _classes(logits: Any, names: Sequence[str]) -> list[SampleAnswer]:
     """The predicted class of each sample, with the largest logits."""
     found = []
     for row, predicted in zip(logits, predicted_classes(logits).tolist(), strict=True):
         if predicted < 0:
-            found.append(Said(error="unreadable, or no finite output", metadata={OUTPUT: CLASS}))
+            found.append(SampleAnswer(error="unreadable, or no finite output", metadata={OUTPUT: CLASS}))
             continue
         largest = np.argsort(-row, kind="stable")[:_SHOWN].tolist()
-        top = json.dumps([[names[each], float(row[each])] for each in largest])
+        top = json.dumps([[names[class_number], float(row[class_number])] for class_number in largest])
         name = names[predicted]
-        found.append(Said([name], attribution=[_attribution(name, "argmax")], metadata={OUTPUT: CLASS, TOP: top}))
+        found.append(
+            SampleAnswer([name], attribution=[_attribution(name, "argmax")], metadata={OUTPUT: CLASS, TOP: top})
+        )
     return found
 
 
 def _all_scores(scores: Mapping[tuple[str, str], Any], place: int) -> dict[str, str]:
-    """All scores of a sample, exactly; of two with one name, one has the scorer, too."""
+    """All scores of a sample, exactly; if two have the same name, one name includes the scorer."""
     found: dict[str, str] = {}
     for (scorer, name), values in scores.items():
         key = f"{SCORE_OF}{name}"
@@ -212,7 +214,7 @@ def _attribution(value: str, method: str) -> dict[str, Any]:
 
 
 def _tokens(extra: Mapping[str, Any]) -> dict[str, int]:
-    """Numbers of tokens, if all of them are known."""
+    """Numbers of tokens, if all are known."""
     read, written = extra.get("prompt_tokens"), extra.get("output_tokens")
     if type(read) is not int or type(written) is not int or read < 0 or written < 0:
         return {}

@@ -1,7 +1,7 @@
 """Writes the measured cells of a store in the folders of Every Eval Ever's data store.
 
 ``<collection>/<developer>/<model>/<uuid>.json`` has a cell's record, and ``<uuid>_samples.jsonl`` beside it a line for
-each sample. All of it comes from the store: equal stores give equal bytes.
+each sample. Everything comes from the store: equal stores give equal bytes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from testbed.claims.every_eval_ever import SAMPLES_SUFFIX
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, folder_of, record_of, result_id
-from testbed.extensions.exchange.every_eval_ever.samples import Samples
+from testbed.extensions.exchange.every_eval_ever.samples import SampleLines
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import write_atomically
 from testbed.stored_results.measured_cells import MeasuredCell, measured_cells
 
 UNDEFINED = "metrics have no value"
-NO_SAMPLES = "cells have no score of each sample: their samples are not written"
+NO_SAMPLES = "cells have no per-sample scores: their samples are not written"
 NO_DATASET = "cells have no samples, and no data set that could be named"
 
 
 @dataclass
-class Written:
-    """What was written.
+class RecordExport:
+    """The outcome of an export.
 
     Attributes:
         records: The number of cells.
         samples: The number of their samples.
-        left_out: What was left out, or is not carried as it is → how often.
+        left_out: What was left out or could not be expressed → count.
     """
 
     records: int = 0
@@ -52,23 +52,23 @@ def write(
     settings: Sequence[str] = (),
     organization: str = "unknown",
     relationship: str = "other",
-) -> Written:
+) -> RecordExport:
     """Writes records with their samples.
 
     Args:
         store: The results store.
         folder: The output folder; created if missing.
-        models: Names or patterns; none means all.
-        settings: Names or patterns; none means all but parts of others.
-        organization: Who evaluated.
-        relationship: Of these to the models: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
+        models: Names or patterns; empty means all.
+        settings: Names or patterns; empty means all except parts of others.
+        organization: The evaluating organization.
+        relationship: Its relationship to the models: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
 
     Raises:
-        StoreError: If nothing of these was measured here.
+        StoreError: If none of these were measured here.
         UnknownNameError: If a word matches nothing.
     """
     cells, left_out = measured_cells(store, models, settings)
-    done = Written(left_out=left_out)
+    done = RecordExport(left_out=left_out)
     for cell in cells:
         if cell.evaluation.dataset_id is None:
             done.left_out[NO_DATASET] += 1
@@ -79,12 +79,12 @@ def write(
 
 
 def _write_cell(
-    store: Store, cell: MeasuredCell, folder: Path, organization: str, relationship: str, done: Written
+    store: Store, cell: MeasuredCell, folder: Path, organization: str, relationship: str, done: RecordExport
 ) -> None:
     assert cell.evaluation.dataset_id is not None
     dataset = store.datasets.get(cell.evaluation.dataset_id)
     record = record_of(cell, dataset, organization, relationship)
-    done.left_out[UNDEFINED] += sum(finite_value(each) is None for each in cell.metrics)
+    done.left_out[UNDEFINED] += sum(finite_value(metric) is None for metric in cell.metrics)
     link = {
         "evaluation_id": record["evaluation_id"],
         "model_id": record["model_info"]["id"],
@@ -92,11 +92,11 @@ def _write_cell(
     }
     main = _main(cell.metrics)
     link |= {"evaluation_result_id": result_id(main)} if main else {}
-    samples = Samples(cell, dataset, link)
-    lines = [_line(each) for each in samples.lines(store)]
+    samples = SampleLines(cell, dataset, link)
+    lines = [_line(sample_line) for sample_line in samples.lines(store)]
     content = "".join(f"{line}\n" for line in lines).encode()
     done.left_out.update(samples.incomplete)
-    # Their data store takes random UUIDs (version 4) alone; this one has their form, and is made of the content.
+    # Their data store accepts only random UUIDs (version 4); this one has their format, but is a hash of the content.
     digest = hashlib.sha256(_line(record).encode() + content).digest()
     name = str(uuid.UUID(bytes=digest[:16], version=4))
     parts = folder_of(cell, dataset)
@@ -120,11 +120,13 @@ def _write_cell(
 
 def _main(metrics: Sequence[Metric]) -> Metric | None:
     """The main metric of all samples."""
-    found = {spec_of(each): each for each in metrics if each.slice == OVERALL and finite_value(each) is not None}
+    found = {
+        spec_of(metric): metric for metric in metrics if metric.slice == OVERALL and finite_value(metric) is not None
+    }
     main = main_metric(found)
     return None if main is None else found[main]
 
 
 def _line(value: dict[str, Any]) -> str:
-    """JSON in ASCII: some readers take more than a line feed for the end of a line."""
+    """Formats JSON in ASCII, since some readers treat other characters as line ends."""
     return json.dumps(finite(value), allow_nan=False)

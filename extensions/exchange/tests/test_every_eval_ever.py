@@ -131,7 +131,7 @@ def test_samples_come_back(store, folder):
     assert [each.correct for each in samples.values()] == [True, True, False, None, None, None]
     assert samples["1"].thinking == "Hm: one."
     done = write_samples([read], folder.parent / "back", lambda _: True)
-    assert done.left_out == {"answers were cut off; recorded answers do not say so": 1}
+    assert done.left_out == {"answers were cut off; recorded answers do not mark this": 1}
     captions = read_samples(next(folder.glob("own-captions/*/*/*.json"))).samples["own-captions"].values()
     assert [each.score for each in captions] == [0.1, 0.2, 0.30000000000000004, 2.5]
     assert {each.correct for each in captions} == {None}
@@ -146,7 +146,7 @@ def test_what_is_not_carried_is_counted(store, tmp_path):
     assert write(store, tmp_path / "data").left_out == {
         "metrics have no value": 1,
         "samples have no score; their line has 0": len([each for each in SCORES if each != each]),
-        "samples are scored in degrees; is_correct says whether they have the full score": 4,
+        "samples are scored in degrees; is_correct marks the full score": 4,
     }
 
 
@@ -213,7 +213,7 @@ def test_other_harnesses_samples_are_recorded_answers_if_the_setting_is_known(tm
     assert done.left_out == {
         "samples have several answers": 1,
         "samples have several turns, or tools": 1,
-        "samples are there twice with different answers": 1,
+        "samples occur twice with different answers": 1,
         "samples are of eval settings that testbed does not have; only their values are written": 1,
     }
     (table,) = (tmp_path / "out").glob("*their*.csv")

@@ -38,6 +38,6 @@ def test_wrong_words(ask, refusal, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "has no records of Every Eval Ever" in refusal("import", "every-eval-ever", tmp_path / "empty")
     assert ask("import", "helm", tmp_path / "empty", code=2).stderr.endswith(
-        f"one FILE was expected, or every-eval-ever DIR, or inspect FILE; found helm {tmp_path / 'empty'}\n"
+        f"expected one FILE, or every-eval-ever DIR, or inspect FILE; got helm {tmp_path / 'empty'}\n"
     )
     assert "there is no file" in refusal("import", "every-eval-ever", tmp_path / "nowhere")

@@ -93,7 +93,7 @@ def test_a_split_that_is_there_is_left_alone(tmp_path):
 
 def test_prompts_by_class_are_left_out_and_said_so(tmp_path, monkeypatch):
     source = Digits("test", [0, 1])
-    wanted = program.Wanted(source, "classification", ["0", "1"], {"0": ["nought"], "1": ["one"]})
+    wanted = program.ExportRequest(source, "classification", ["0", "1"], {"0": ["nought"], "1": ["one"]})
     monkeypatch.setattr(program, "find", lambda *given: wanted)
     said = run("-d", "two-digits", "-o", tmp_path / "out")
     assert "per-class prompts of this setting are not exported" in said

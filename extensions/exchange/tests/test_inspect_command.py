@@ -18,7 +18,7 @@ def test_there_and_back(made, ask, tmp_path):
     assert ask("export", "inspect", "talker", QUESTION, "-o", "in/x.json").stdout == "6 samples written to in/x.json\n"
     done = ask("import", "inspect", "in/x.json", "--samples", "out")
     assert done.stdout.startswith("6 samples written to 2 files in out\n  testbed run replay:out/talker_digits-vqa")
-    assert "note: 1 answers were cut off; recorded answers do not say so" in done.stderr
+    assert "note: 1 answers were cut off; recorded answers do not mark this" in done.stderr
     assert len(json.loads((tmp_path / "out" / f"talker_{QUESTION}.json").read_text())) == 4
 
 
@@ -33,9 +33,9 @@ def test_pictures_that_are_not_there_are_told(made, ask, tmp_path):
     [
         (["export", "inspect", "talker", "val", "-o", "x.json"], "none of these results was measured here"),
         (["export", "inspect", "lab/net", "val", "-o", "x.json"], "lab/net on val has no answers in text"),
-        (["export", "inspect", "talker", "*", "-o", "x.json"], "a log is of one cell, but talker on * are 2"),
-        (["export", "inspect", "talker", QUESTION, "-o", "x.eval"], "has a name in .json, not x.eval"),
-        (["import", "inspect", "testbed.db"], "--samples DIR says where to write them"),
+        (["export", "inspect", "talker", "*", "-o", "x.json"], "a log has one cell, but talker on * matches 2"),
+        (["export", "inspect", "talker", QUESTION, "-o", "x.eval"], "has to end in .json; got x.eval"),
+        (["import", "inspect", "testbed.db"], "use --samples DIR to write them"),
         (["import", "inspect", "testbed.db", "--samples", "out"], "testbed.db cannot be read as JSON"),
     ],
 )

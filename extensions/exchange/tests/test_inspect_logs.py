@@ -64,7 +64,7 @@ def test_answers_come_back(store, tmp_path):
     assert [each.right for each in samples] == [["A"], ["B"]] * 3
     done = write_samples([read], tmp_path / "out", lambda _: True)
     assert done.left_out == {
-        "answers were cut off; recorded answers do not say so": 1,
+        "answers were cut off; recorded answers do not mark this": 1,
         "samples have no answer in text": 3,
     }
     answers, _ = done.files
@@ -112,8 +112,8 @@ def test_a_log_of_others(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"eval": None}, "is no log of Inspect AI"),
-        ({"eval": {"task": "x"}}, "is no log of Inspect AI"),
+        ({"eval": None}, "is not a log of Inspect AI"),
+        ({"eval": {"task": "x"}}, "is not a log of Inspect AI"),
         ({"samples": [5]}, "sample 1: id should be a text or a whole number, not 'None'"),
         ({"samples": [{"id": True}]}, "id should be a text or a whole number, not 'True'"),
         ({"samples": [{"id": " "}]}, "id should be a text or a whole number"),

@@ -21,7 +21,7 @@ def test_a_card_is_printed_and_written_on_demand(made, ask, tmp_path):
     assert yaml.safe_load(printed.split("---")[1]) == {"license": "mit", **alone}
     assert [each["dataset"]["name"] for each in alone["model-index"][0]["results"]] == [QUESTION, "own-captions"]
     done = ask("export", "model-card", "talker", "--readme", "README.md", "--write")
-    assert done.stdout == "README.md has the results now\n"
+    assert done.stdout == "results written to README.md\n"
     assert (tmp_path / "README.md").read_text() == printed
 
 
@@ -37,10 +37,10 @@ def test_a_leaderboard_gets_the_main_result(made, ask, tmp_path):
     ("words", "said"),
     [
         (["nobody"], "has no outputs of model 'nobody'"),
-        (["*"], "a card is of one model; * matches lab/net, talker"),
+        (["*"], "a card has one model; * matches lab/net, talker"),
         (["talker", "--on", "val"], "none of these results was measured here"),
-        (["talker", "--hub", "val"], "--hub val is not understood"),
-        (["talker", "--eval-results", "x.yaml"], "no result has a task of the hub"),
+        (["talker", "--hub", "val"], "--hub val is invalid"),
+        (["talker", "--eval-results", "x.yaml"], "no result has a task on the hub"),
         (["talker", "--readme", "testbed.db"], "testbed.db cannot be read"),
     ],
 )

@@ -130,14 +130,14 @@ def test_any_readme_takes_results(store, text):
     [
         ("a: [", "cannot be read as YAML"),
         ("- a", "should have keys and values"),
-        ("model-index: 5", "not of the hub's form"),
-        ("model-index: [a]", "not of the hub's form"),
-        ("model-index: [{name: x}]", "not of the hub's form"),
-        ("model-index: [{name: x, results: [{}]}]", "not of the hub's form"),
-        ("model-index: [{name: x, results: [{task: 1, dataset: 2, metrics: 3}]}]", "not of the hub's form"),
+        ("model-index: 5", "not in the hub's format"),
+        ("model-index: [a]", "not in the hub's format"),
+        ("model-index: [{name: x}]", "not in the hub's format"),
+        ("model-index: [{name: x, results: [{}]}]", "not in the hub's format"),
+        ("model-index: [{name: x, results: [{task: 1, dataset: 2, metrics: 3}]}]", "not in the hub's format"),
         ("a: !!python/object/apply:os.system [x]", "cannot be read as YAML"),
         ("? [a]\n: 1", "cannot be read as YAML"),
-        ("{license: mit, model-index: []}", "write model-index as a block of its own"),
+        ("{license: mit, model-index: []}", "write model-index as a separate block"),
     ],
 )
 def test_damaged_front_matter(store, front, said):

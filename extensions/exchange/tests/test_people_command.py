@@ -129,8 +129,11 @@ def test_conditions_tell_images_of_one_name_apart(store, ask, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("subj,trial\nsubject-01,1\n", "is no file of responses: it has no column object_response"),
-        (HEADER + "s,1,1,1,cow,cat,0,1_a_b_0_cat_00_cat0-dog0.png\n", "line 2: the response 'cow' is none of airplane"),
+        ("subj,trial\nsubject-01,1\n", "is not a file of responses: it has no column object_response"),
+        (
+            HEADER + "s,1,1,1,cow,cat,0,1_a_b_0_cat_00_cat0-dog0.png\n",
+            "line 2: unknown response 'cow'; expected one of airplane",
+        ),
         (HEADER + "s,1,1,1,cat,dog,0,1_a_b_0_cat_00_cat0-dog0.png\n", "is of 'dog', but in the store of 'cat'"),
         (HEADER + "s,1,1,1,cat,cat,0,1_a_b_0_cat_00_cat9-dog9.png\n", f"line 2: {ON} has no image cat9-dog9.png"),
         (HEADER + ",1,1,1,cat,cat,0,1_a_b_0_cat_00_cat0-dog0.png\n", "line 2: the person (subj) is missing"),
@@ -145,9 +148,9 @@ def test_a_wrong_file_is_refused_in_a_line(store, refusal, tmp_path, text, said)
 
 def test_images_must_be_stored_and_folders_hold_files(store, refusal, raw, tmp_path):
     told = refusal("people", raw, "--on", "model-vs-human.sketch")
-    assert "the store has no images of model-vs-human.sketch" in told
+    assert "the store does not have the images of model-vs-human.sketch" in told
     put(store, "net", "nameless", samples_of([0, 1]), sharp(["cat", "dog"]), class_names=None)
-    assert "nameless has no named class for each image" in refusal("people", raw, "--on", "nameless")
+    assert "nameless does not have a named class for each image" in refusal("people", raw, "--on", "nameless")
     (tmp_path / "empty").mkdir()
     assert "has no files of responses (*.csv)" in refusal("people", tmp_path / "empty", "--on", ON)
 
@@ -237,5 +240,5 @@ def test_models_are_compared_with_people_on_average(store, ask, raw, refusal):
     assert {each["by"] for each in within} == {"texture"}
     done = ask("agreement", ON, "--models", "net", "--with", "human:subject-01")
     assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == ["net", "human:subject-01"]
-    assert "--by goes with --with NAME" in refusal("agreement", ON, "--by", "texture")
+    assert "--by requires --with NAME" in refusal("agreement", ON, "--by", "texture")
     assert "person:*" in refusal("agreement", ON, "--with", "person:*")

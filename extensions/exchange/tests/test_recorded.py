@@ -25,7 +25,7 @@ def test_what_cannot_be_stored_stays_to_be_told(tmp_path):
     done = write_samples([record], tmp_path, bool)
     read = Recorded(Path(*done.answers))
     assert list(read.predictions.faults) == ["1"]
-    assert done.left_out == {"answers begin within thoughts; recorded answers do not say so": 1}
+    assert done.left_out == {"answers begin within thoughts; recorded answers do not mark this": 1}
 
 
 def test_long_names_have_files(tmp_path):

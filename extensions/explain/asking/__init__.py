@@ -1,1 +1,1 @@
-"""Models asked their questions again in other ways, and judges about the answers, on some of the samples."""
+"""Asks models their questions in other ways, and judges about the answers, on some of the samples."""

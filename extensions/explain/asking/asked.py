@@ -1,4 +1,4 @@
-"""How the questions of a setting are asked, and its answers judged; and settings in which that is otherwise."""
+"""The question protocol of a setting, and settings with a different one."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ JUDGE = "judge"  # the axis whose variants are judges
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How the questions of a setting are asked, and how the answers are judged.
+class QuestionProtocol:
+    """The way of asking a setting's questions and of judging answers.
 
     Attributes:
-        prompt: Makes the turns of the user from a row.
+        prompt: Function from a row to the turns of the user.
         generation: Fields of `GenerationConfig`.
-        forced: Whether models with prompts of their own take this one.
-        judging: What judges are asked, a name in `JUDGINGS`; empty for what the scoring says.
-        judges: The judges, as in `Scoring.by`; empty where rules alone read answers.
+        forced: Whether models with their own prompts use this one.
+        judging: The question to judges, a name in `JUDGINGS`; empty for the scoring's default.
+        judges: The judges, as in `Scoring.by`; empty if only rules read answers.
     """
 
     prompt: Prompt
@@ -39,29 +39,31 @@ class Asked:
     judging: str = ""
     judges: str = ""
 
-    def asks_as(self, other: Asked) -> bool:
-        """Whether the model is asked in the same way, however its answers are judged."""
+    def asks_as(self, other: QuestionProtocol) -> bool:
+        """Returns whether the model is asked in the same way, regardless of the judging."""
         same = self.generation == other.generation and self.forced == other.forced
         return same and self.prompt is other.prompt
 
 
-def asked_of(setting: EvalSetting) -> Asked:
-    """How a setting asks.
+def asked_of(setting: EvalSetting) -> QuestionProtocol:
+    """Returns the question protocol of a setting.
 
     Raises:
         NotApplicableError: If it has no questions.
     """
     if setting.task not in ANSWERED:
-        raise NotApplicableError("the setting asks no questions of a table")
+        raise NotApplicableError("the setting has no questions from a table")
     given = options_of(setting, QuestionOptions)
     judges = setting.scoring.by if setting.scoring is not None else ""
-    return Asked(given.prompt, given.generation, given.forced, given.judging, judges)
+    return QuestionProtocol(given.prompt, given.generation, given.forced, given.judging, judges)
 
 
-def asking(setting: EvalSetting, name: str, changes: Sequence[Callable[[Asked], Asked]]) -> EvalSetting:
-    """A setting with questions that are asked, or answers that are judged, in another way, under another name.
+def asking(
+    setting: EvalSetting, name: str, changes: Sequence[Callable[[QuestionProtocol], QuestionProtocol]]
+) -> EvalSetting:
+    """Returns a renamed setting whose questions are asked, or whose answers are judged, in another way.
 
-    The answers that a judge is asked about are those of another setting, which this does not change.
+    A judged setting reuses the answers of another setting, which is unchanged.
     """
     asked = asked_of(setting)
     for change in changes:

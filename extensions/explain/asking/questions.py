@@ -1,4 +1,4 @@
-"""The answers of a model to the questions of a setting, asked or judged in other ways."""
+"""A model's answers to the questions of a setting, asked or judged in other ways."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.errors import SampleError
-from testbed.extensions.explain.asking.asked import Asked, asked_of, asking
+from testbed.extensions.explain.asking.asked import QuestionProtocol, asked_of, asking
 from testbed.extensions.explain.asking.respondent import Respondent
 from testbed.extensions.explain.axis import NotApplicableError, Variant
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array
 from testbed.graph.build import Graph
 from testbed.graph.item_nodes import recorded_nodes
@@ -41,12 +41,12 @@ Reply = dict[str, Any] | None  # as stored
 
 
 def _reply(output: Output) -> Reply:
-    """What is stored of an output; None for a message that did not get through."""
+    """The stored form of an output; None for a failed message."""
     return output if isinstance(output, dict) else None
 
 
 class _Heard(Values):
-    """Answers to some samples, and what judges say of them.
+    """Answers to some samples, and the replies of judges.
 
     Attributes:
         heard: Role → request → reply.
@@ -59,7 +59,7 @@ class _Heard(Values):
     def replies(self, role: str, messages: Sequence[Message]) -> list[Reply]:
         """See `Values.replies`."""
         found = self.heard.get(role, {})
-        return [found.get(request_text(each)) for each in messages]
+        return [found.get(request_text(message)) for message in messages]
 
 
 class Questions:
@@ -67,10 +67,10 @@ class Questions:
 
     Args:
         cell: The cell.
-        device: Where models run that are not served.
+        device: Device for models that are not served.
     """
 
-    def __init__(self, cell: StoredCell, device: str = "cpu") -> None:
+    def __init__(self, cell: EvaluatedCell, device: str = "cpu") -> None:
         self.cell = cell
         self.device = device
         forward = cell.identity.get("forward", {})
@@ -84,31 +84,31 @@ class Questions:
 
     @property
     def used(self) -> int:
-        """How many answers were needed so far, stored ones included."""
-        return sum(each.used for each in self._respondents.values())
+        """The number of answers needed so far, including stored ones."""
+        return sum(respondent.used for respondent in self._respondents.values())
 
     @property
     def sent(self) -> dict[str, int]:
-        """Model → how many messages it got."""
-        return {name: each.sent for name, each in self._respondents.items() if each.sent}
+        """Model → number of messages sent."""
+        return {name: value.sent for name, value in self._respondents.items() if value.sent}
 
     def asks_anew(self, variant: Variant) -> bool:
-        """Whether the model under test is asked, and not only a judge."""
-        changed: Asked = variant.change(self.own)
+        """Returns whether the model under test is asked, rather than only a judge."""
+        changed: QuestionProtocol = variant.change(self.own)
         return not changed.asks_as(self.own)
 
     def judges(self, variant: Variant | None) -> Counter[str]:
-        """Judge → how often it is asked about an answer at most."""
-        return Counter(each.by for each in self._judging(variant)[1].values())
+        """Judge → maximum number of requests per answer."""
+        return Counter(judging.by for judging in self._judging(variant)[1].values())
 
     def require_model(self) -> None:
-        """Checks that the model can be asked, and is the one that was evaluated.
+        """Checks that the model can be asked, and that it is the evaluated one.
 
         Raises:
             NotApplicableError: If not.
         """
         if self.own.judges and not self.judges(None):
-            raise NotApplicableError("labels in files judge these answers, and no model that could judge others")
+            raise NotApplicableError("these answers are judged by labels in files rather than by a model")
         self._require(self._model.identity, model_identity(self.cell.identity), self._model.name)
         self._model.loaded  # noqa: B018 - whether it can be asked
 
@@ -128,7 +128,7 @@ class Questions:
         if found != stored:
             evaluation = self.cell.evaluation
             again = f"testbed run {evaluation.model} --on {evaluation.eval_setting}"
-            raise NotApplicableError(f"{name} is not what it was when the answers were stored; {again} evaluates anew")
+            raise NotApplicableError(f"{name} has changed since the answers were stored; {again} evaluates it again")
 
     @property
     def _model(self) -> Respondent:
@@ -142,13 +142,11 @@ class Questions:
     # What is said -------------------------------------------------------------------------------------------------
 
     def conversations(self, variant: Variant | None, rows: Sequence[int]) -> list[Sequence[Message]]:
-        """What is said to the model for some samples, in turns; None is the stored way, and nothing is said of what
-        cannot be read.
-        """
+        """The model's messages for some samples, in turns; None is the stored way. Unreadable samples have none."""
         return [self._conversation(self._op(variant), row) for row in rows]
 
     def idle(self, variant: Variant, rows: Sequence[int]) -> bool:
-        """Whether a variant asks some samples as they were asked, and has them judged so."""
+        """Returns whether a variant asks and judges some samples in the same way as stored."""
         if not self.asks_anew(variant):
             return bool(variant.change(self.own) == self.own)
         same = self._op(variant).config == self._op(None).config
@@ -171,7 +169,7 @@ class Questions:
     # What is answered ---------------------------------------------------------------------------------------------
 
     def scores(self, variant: Variant, rows: Sequence[int]) -> Array:
-        """What each answer scores, float array [m]; NaN for those that are missing. Each is asked for once."""
+        """The score of each answer, float array [m]; NaN if missing. Each answer is requested once."""
         held = self._scores.setdefault(variant, {})
         missing = [row for row in rows if row not in held]
         if missing:
@@ -179,7 +177,7 @@ class Questions:
         return np.array([held[row] for row in rows], dtype=np.float64)
 
     def stored(self, variant: Variant) -> Sequence[Reply] | None:
-        """The answers to all samples, if an evaluation has them: this one or that of a variant; else None."""
+        """The answers to all samples, from this evaluation or that of a variant; None if not stored."""
         return self.cell.answers if not self.asks_anew(variant) else self._evaluated(variant)
 
     def _scored(self, variant: Variant, rows: Sequence[int]) -> Array:
@@ -188,11 +186,11 @@ class Questions:
         setting, asked = self._judging(variant)
         if setting.task == task.name:
             scoring, _, rules = named(setting)
-            columns = [columns_of(each.target, setting.name) for each in samples]
+            columns = [columns_of(sample.target, setting.name) for sample in samples]
             return score_array(verdicts_of(scoring, columns, replies_of(outputs), rules))
         values = _Heard(outputs, samples)
         for role, items in asked.items():
-            messages = [each for each in items.requests(setting, values) if isinstance(each, Message)]
+            messages = [request for request in items.requests(setting, values) if isinstance(request, Message)]
             assert isinstance(items.op, Answers)
             replies = map(_reply, self._respondent(items.by).answers(messages, items.op.config))
             values.heard[role] = dict(zip(map(request_text, messages), replies, strict=True))
@@ -206,11 +204,11 @@ class Questions:
         said = [(row, turns) for row in rows if (turns := self._conversation(op, row))]
         answer = partial(self._model.answers, config=op.config)
         outputs = converse(answer, [turns for _, turns in said])
-        found = {row: _reply(each) for (row, _), each in zip(said, outputs, strict=True)}
+        found = {row: _reply(output) for (row, _), output in zip(said, outputs, strict=True)}
         return [found.get(row) for row in rows]
 
     def _evaluated(self, variant: Variant) -> Sequence[Reply] | None:
-        """The answers of an evaluation of a variant, found by all that they depend on."""
+        """The answers of an evaluation of a variant, identified by everything that they depend on."""
         if variant not in self._found:
             self._found[variant] = self._look_up(variant)
         return self._found[variant]
@@ -219,18 +217,18 @@ class Questions:
         op, identity = self._op(variant), self.cell.identity
         spec = op.spec(self.cell.model, self._base, self.cell.dataset.class_names, self.seed)
         forward = describe_fields({**spec, "restricted": op.restricts(self.cell.model, self._base)})
-        own = {name: each for name, each in identity["forward"].items() if name == "source"}
+        own = {name: value for name, value in identity["forward"].items() if name == "source"}
         model = weights_identity(identity["model"]["spec"], identity["model"]["weights"])
         fingerprint = forward_fingerprint(model, identity["dtype"], dict(sorted((forward | own).items())))
         found = self.cell.store.evaluations.sources([fingerprint])
-        same = next((each for each in found if each.dataset_id == self.cell.evaluation.dataset_id), None)
+        same = next((item for item in found if item.dataset_id == self.cell.evaluation.dataset_id), None)
         return None if same is None else list(read_outputs(self.cell.store, same.id))
 
     # Definitions --------------------------------------------------------------------------------------------------
 
     @cached_property
     def _base(self) -> EvalSetting:
-        """The setting that asks the questions: of a judged one, the one whose answers it judges."""
+        """The setting that asks the questions: for a judged setting, the one with the answers."""
         setting = self.cell.setting
         return setting if setting.scoring is None else self.cell.catalog.get_eval_setting(setting.scoring.of)
 
@@ -241,14 +239,14 @@ class Questions:
         return op
 
     def _judging(self, variant: Variant | None) -> tuple[EvalSetting, dict[str, Items]]:
-        """How answers are scored, and what judges are asked for that, by role."""
+        """The scoring of answers, and the questions to judges, by role."""
         setting = self.cell.setting
         if setting.scoring is None:
             return setting, {}
         if variant is not None and not self.asks_anew(variant):
             setting = asking(setting, setting.name, [variant.change])
         built = judged.build(Graph(self.cell.model, setting)).inputs
-        return setting, {role: each for role, each in built.items() if isinstance(each, Items)}
+        return setting, {role: value for role, value in built.items() if isinstance(value, Items)}
 
     @cached_property
     def _source(self) -> Any:
@@ -257,6 +255,8 @@ class Questions:
     @cached_property
     def _positions(self) -> Sequence[int]:
         positions = self._base.samples.positions(self._source, self.cell.evaluation.sample_limit)
-        if [self._source.ids[each] for each in positions] != [each.id for each in self.cell.dataset.samples]:
+        if [self._source.ids[position] for position in positions] != [
+            sample.id for sample in self.cell.dataset.samples
+        ]:
             raise NotApplicableError("the data set is not the one that was evaluated")
         return positions

@@ -1,4 +1,4 @@
-"""A model that is asked, the one under test or a judge; what the store has of its answers is taken from there."""
+"""A model that answers questions, under test or as a judge; stored answers are reused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from testbed.extensions.explain.axis import NotApplicableError
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.graph.ops import Answers, refusals_of
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import digest
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class Respondent:
-    """A model of which each message is asked once, in whichever search or run.
+    """A model that gets each message only once over all searches and runs.
 
-    Answers of served models and of judges are found where runs store theirs; all are stored as they come.
+    Reads answers of served models and of judges from where runs store them, and stores new ones as they arrive.
 
     Args:
-        cell: Whose precision and random seed it has.
+        cell: The cell, which sets precision and random seed.
         name: The model's name.
         seed: The run's ``--seed``.
-        device: Where it runs, if it is not served.
+        device: Its device, if it is not served.
 
     Attributes:
-        sent: How many messages it got.
-        used: How many of its answers were needed, stored ones included.
+        sent: Number of messages sent.
+        used: Number of answers needed, including stored ones.
     """
 
-    def __init__(self, cell: StoredCell, name: str, seed: int, device: str) -> None:
+    def __init__(self, cell: EvaluatedCell, name: str, seed: int, device: str) -> None:
         self.cell = cell
         self.name = name
         self.seed = seed
@@ -48,7 +48,7 @@ class Respondent:
 
     @cached_property
     def identity(self) -> str:
-        """The digest of model, weights and precision, as it is now.
+        """The current digest of model, weights and precision.
 
         Raises:
             NotApplicableError: If it cannot be opened.
@@ -73,7 +73,7 @@ class Respondent:
         return loaded
 
     def answers(self, messages: Sequence[Message], config: GenerationConfig) -> list[Output]:
-        """Its answers and refusals as stored, or why a message did not get through to it.
+        """Returns its answers and refusals as stored, or the reasons for failed messages.
 
         Raises:
             RunError: If it fails on every message.
@@ -91,8 +91,8 @@ class Respondent:
 
     def _stored(self, node: str, texts: Sequence[str]) -> dict[str, Output]:
         found: dict[str, Output] = {}
-        for each in (refusals_of(node), node):
-            answers = zip(texts, self.cell.store.items.read_answers(each, texts), strict=True)
+        for name in (refusals_of(node), node):
+            answers = zip(texts, self.cell.store.items.read_answers(name, texts), strict=True)
             found |= {text: answer for text, answer in answers if answer is not None}
         return found
 
@@ -105,7 +105,7 @@ class Respondent:
 
         self.sent += len(messages)
         found = dict(zip(messages, answerer.answer(self.loaded, list(messages.values()), keep), strict=True))
-        refused = {text: each for text, each in found.items() if isinstance(each, dict) and not answered(each)}
+        refused = {text: value for text, value in found.items() if isinstance(value, dict) and not answered(value)}
         self._store(refusals_of(node), refused)
         answerer.give_up_if_hopeless(len(messages), max(len(messages), HOPELESS))
         return found
@@ -115,7 +115,7 @@ class Respondent:
             self.cell.store.items.put(node, list(new), list(new.values()))
 
     def _answerer(self, config: GenerationConfig) -> Answerer:
-        """One for each way of generating text, since it knows whether it has ever had an answer."""
+        """Creates one for each way of generating text, since it keeps track of earlier answers."""
         key = digest(config.spec())
         if key not in self._answerers:
             size, served = self.definition.eval_batch_size, self.definition.resource == NETWORK

@@ -1,1 +1,1 @@
-"""A file for each axis or a few of one kind; each calls `testbed.extensions.explain.axis.add_axis`."""
+"""Axes, one or a few of a kind per module; each calls `testbed.extensions.explain.axis.add_axis`."""

@@ -1,4 +1,4 @@
-"""What people do differently and no search can make again: it is named as not tried."""
+"""Differences that no search can reproduce; they are listed as not tried."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 
 NAMED = (
     "batch statistics of training",
@@ -17,9 +17,9 @@ NAMED = (
 )
 
 
-def _none(cell: StoredCell) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+def _none(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     cell.classes  # noqa: B018 - whether it is a classification
-    raise NotApplicableError("it takes more than this evaluation to make these again")
+    raise NotApplicableError("these cannot be reproduced from this evaluation alone")
 
 
 for _name in NAMED:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell, model_order
+from testbed.extensions.explain.cell import EvaluatedCell, model_order
 from testbed.extensions.explain.table import NONE, Array, Table
 
 
@@ -50,7 +50,7 @@ def _in_order(table: Table, columns: Array, by: int) -> Table:
     )
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count = cell.classes
     found: dict[str, Callable[[Table], Table]] = {}
     as_text = sorted(range(count), key=str)
@@ -73,7 +73,7 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
     seen: list[Array] = []
     for name, change in found.items():
         right = change(Table(cell.viewed(cell.logits[:1]), np.arange(count)[:, None], np.arange(count))).right
-        if not any(np.array_equal(right, each) for each in seen):
+        if not any(np.array_equal(right, earlier) for earlier in seen):
             seen.append(right)
             yield name, change
 

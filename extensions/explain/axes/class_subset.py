@@ -1,4 +1,4 @@
-"""Which classes compete."""
+"""The candidate classes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from functools import partial
 import numpy as np
 
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell, model_order
+from testbed.extensions.explain.cell import EvaluatedCell, model_order
 from testbed.extensions.explain.table import NONE, Array, Table
 
 FIRST_CLASSES = (10, 50, 100, 200, 500)
 
 
-def _all_compete(cell: StoredCell) -> Callable[[Table], Table]:
+def _all_compete(cell: EvaluatedCell) -> Callable[[Table], Table]:
     """The logits of all classes, and right classes by their numbers among these."""
     numbers = np.asarray(cell.class_sublist)
 
     def change(table: Table) -> Table:
         assert table.whole is not None
         known = (table.right >= 0) & (table.right < len(numbers))
-        other = np.where(table.right == NONE, NONE, table.whole.shape[1])  # of a label that no class has
+        other = np.where(table.right == NONE, NONE, table.whole.shape[1])  # for labels without a class
         right = np.where(known, numbers[np.where(known, table.right, 0)], other)
         return replace(table, logits=table.whole, right=right)
 
     return change
 
 
-def _present(cell: StoredCell) -> Callable[[Table], Table]:
+def _present(cell: EvaluatedCell) -> Callable[[Table], Table]:
     """Only the classes that have samples."""
     present = np.unique(cell.right[cell.right != NONE])
 
@@ -60,7 +60,7 @@ def _subset(kept: Array, compete: bool, table: Table) -> Table:
     return replace(table, logits=table.logits[:, kept], right=right)
 
 
-def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _subsets(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count, seen = cell.classes, list[Array]()
     columns = model_order(cell)
     for place, order in (("", np.arange(count)), (", in the model's order", columns)):
@@ -73,13 +73,13 @@ def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]
             "every second class from the first": order % 2 == 0,
             "every second class from the second": order % 2 == 1,
         }.items():
-            if kept.sum() > 1 and not any(np.array_equal(kept, each) for each in seen):
+            if kept.sum() > 1 and not any(np.array_equal(kept, earlier) for earlier in seen):
                 seen.append(kept)
                 yield f"{name}{place}, only these compete", partial(_subset, kept, True)
                 yield f"{name}{place}, all compete", partial(_subset, kept, False)
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count = cell.classes
     if cell.class_sublist is not None and cell.class_groups is None:
         yield f"all {cell.logits.shape[1]:,} classes compete", _all_compete(cell)

@@ -1,4 +1,4 @@
-"""What is done to pixels before they enter the network: normalization, channels, range, the decoder."""
+"""Processing of pixels before they enter the network: normalization, channels, range, the decoder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.decoders import DECODERS, require_jpeg
 from testbed.extensions.explain.pixels import Pixels, pixels_of
 
@@ -18,12 +18,12 @@ KNOWN = {
     "none (inputs in [0, 1])": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 
-QUALITIES = (90, 75, 50, 30, 20)  # of JPEG; 75 is Pillow's default
+QUALITIES = (90, 75, 50, 30, 20)  # JPEG quality; 75 is Pillow's default
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
-def _normalization(cell: StoredCell) -> Found:
+def _normalization(cell: EvaluatedCell) -> Found:
     own = pixels_of(cell.model)
     if cell.model.normalization is not None and own.mean is None:
         raise NotApplicableError("the model's normalization is its own")
@@ -32,28 +32,28 @@ def _normalization(cell: StoredCell) -> Found:
             yield name, partial(replace, mean=mean, std=std)
 
 
-def _channels(cell: StoredCell) -> Found:
+def _channels(cell: EvaluatedCell) -> Found:
     own = pixels_of(cell.model)
     yield ("red first" if own.reversed else "blue first"), partial(replace, reversed=not own.reversed)
 
 
-def _range(cell: StoredCell) -> Found:
+def _range(cell: EvaluatedCell) -> Found:
     yield "0 to 255 in place of 0 to 1", partial(replace, scale=255.0)
 
 
-def _decoder(cell: StoredCell) -> Found:
+def _decoder(cell: EvaluatedCell) -> Found:
     require_jpeg(cell.setting.dataset.open())
     for name in DECODERS:
         if name != "pillow":
             yield name, partial(replace, decoder=name)
 
 
-def _compression(cell: StoredCell) -> Found:
+def _compression(cell: EvaluatedCell) -> Found:
     for quality in QUALITIES:
         yield f"quality {quality}", partial(replace, quality=quality)
 
 
-def _mirrored(cell: StoredCell) -> Found:
+def _mirrored(cell: EvaluatedCell) -> Found:
     yield "the mean of an image and its mirror image", partial(replace, mirrored=True)
 
 

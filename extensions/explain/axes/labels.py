@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.entities import DatasetInfo, targets_of
 from testbed.extensions.explain.axis import REPLACES, Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import NONE, Array, Table, right_classes
 
 
@@ -17,14 +17,14 @@ def _labels(found: Array) -> Callable[[Table], Table]:
     return lambda table: replace(table, right=found[table.rows])
 
 
-def _shared(cell: StoredCell, other: DatasetInfo) -> Array | None:
-    """The right classes of the cell's samples in another data set; None unless it has them all, some with others."""
+def _shared(cell: EvaluatedCell, other: DatasetInfo) -> Array | None:
+    """The cell's right classes in another data set; None unless it has all samples, and other labels for some."""
     places = {sample.digest: place for place, sample in enumerate(other.samples)}
     found = [places.get(sample.digest) for sample in cell.dataset.samples]
     if not found or None in found:
         return None
     targets = [targets_of(other.samples)[place] for place in found if place is not None]
-    if not all(_are_classes(each, cell.classes) for each in targets):
+    if not all(_are_classes(target, cell.classes) for target in targets):
         return None
     right = right_classes(targets)
     return None if right.shape == cell.right.shape and np.array_equal(right, cell.right) else right
@@ -32,10 +32,10 @@ def _shared(cell: StoredCell, other: DatasetInfo) -> Array | None:
 
 def _are_classes(target: object, classes: int) -> bool:
     listed = target if isinstance(target, list) else [target]
-    return all(type(each) is int and 0 <= each < classes for each in listed)
+    return all(type(label) is int and 0 <= label < classes for label in listed)
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     cell.classes  # noqa: B018 - whether it is a classification
     named: dict[int, str] = {}
     for each in cell.store.evaluations.find(statuses=["complete"]):

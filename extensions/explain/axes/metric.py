@@ -1,4 +1,4 @@
-"""Another metric of the same outputs, or what is missing to 100 %."""
+"""Another metric of the same outputs, or its complement to 100 %."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 from testbed.entities import FRACTION, OVERALL, Metric
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import MEAN_PER_CLASS, NONE, Array, Table, metric_of
 from testbed.metrics.classification import sample_scores
 
 Found = Iterator[tuple[str, Callable[[Table], Table]]]
 
 ERROR = "100 − "
-FIRST = (1, 5)  # of top-k, for everybody
+FIRST = (1, 5)  # k of the usual top-k metrics
 
 
-def _shares(cell: StoredCell) -> Found:
+def _shares(cell: EvaluatedCell) -> Found:
     """Shares of right answers, which any other variant can be combined with."""
-    stored = [metric_of(each.name) for each in _stored(cell)]
-    ranks = sorted({*FIRST, *(each[0] for each in stored if each is not None)})
+    stored = [metric_of(metric.name) for metric in _stored(cell)]
+    ranks = sorted({*FIRST, *(parsed[0] for parsed in stored if parsed is not None)})
     for inverted, sign in ((False, ""), (True, ERROR)):
         for k in ranks:
             if k < cell.classes:
@@ -32,20 +32,20 @@ def _shares(cell: StoredCell) -> Found:
             yield f"{sign}mean per class", partial(replace, k=1, by_class=True, inverted=inverted)
 
 
-def _stored(cell: StoredCell) -> list[Metric]:
+def _stored(cell: EvaluatedCell) -> list[Metric]:
     metrics = cell.store.results.metrics(cell.evaluation.id)
-    return [each for each in metrics if (each.slice, each.unit) == (OVERALL, FRACTION)]
+    return [metric for metric in metrics if (metric.slice, metric.unit) == (OVERALL, FRACTION)]
 
 
 def _constant(value: float) -> Callable[[Table], Table]:
-    """A metric that is known of all samples only."""
+    """A metric that is known only for all samples together."""
     return lambda table: replace(table, scores=np.full(len(table.rows), value))
 
 
-def _others(cell: StoredCell) -> Found:
-    """What the store has besides, and what others compute."""
-    stored = [each for each in _stored(cell) if _is_other(cell, each.name)]
-    known = {each.name: each.value for each in stored if each.value is not None}
+def _others(cell: EvaluatedCell) -> Found:
+    """Other stored metrics, and metrics that others compute."""
+    stored = [metric for metric in _stored(cell) if _is_other(cell, metric.name)]
+    known = {metric.name: metric.value for metric in stored if metric.value is not None}
     if cell.classifies and cell.right.shape[1] == 1:
         known |= {name: value for name, value in _computed(cell) if name not in known}
     for name, value in known.items():
@@ -53,11 +53,11 @@ def _others(cell: StoredCell) -> Found:
         yield f"{ERROR}{name}", _constant(1 - value)
 
 
-def _is_other(cell: StoredCell, name: str) -> bool:
+def _is_other(cell: EvaluatedCell, name: str) -> bool:
     return not cell.classifies or (name != MEAN_PER_CLASS and metric_of(name) is None)
 
 
-def _computed(cell: StoredCell) -> Iterator[tuple[str, float]]:
+def _computed(cell: EvaluatedCell) -> Iterator[tuple[str, float]]:
     counted = (cell.right[:, 0] != NONE) & (cell.right[:, 0] < cell.classes)
     right, logits = cell.right[counted, 0], cell.viewed(cell.logits[counted])
     found = sample_scores(logits, right)

@@ -8,7 +8,7 @@ from functools import partial
 
 from testbed.errors import TestbedError
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.pixels import Pixels, pixels_of
 from testbed.inputs import active
 from testbed.models.base.capability import LOGITS
@@ -27,65 +27,67 @@ SUFFIXES = (".pth", ".pt", ".safetensors", ".ckpt", ".pth.tar")
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
-def _precision(cell: StoredCell) -> Found:
+def _precision(cell: EvaluatedCell) -> Found:
     for name in PRECISIONS:
         if name != cell.dtype:
             yield name, partial(replace, dtype=name)
 
 
-def _activation(cell: StoredCell) -> Found:
+def _activation(cell: EvaluatedCell) -> Found:
     for name, activation in ACTIVATIONS.items():
         yield name, partial(replace, activation=activation)
 
 
-def _weights(cell: StoredCell) -> Found:
-    """Other weights of a classifier's architecture that are here already, with the preprocessing they go with."""
+def _weights(cell: EvaluatedCell) -> Found:
+    """Other local weights of a classifier's architecture, with their own preprocessing."""
     model = cell.model
     if LOGITS not in model.capabilities or not model.arch:
-        raise NotApplicableError("the model names no architecture whose other weights could be taken")
+        raise NotApplicableError("the model has no architecture with other weights")
     siblings = [name for name in cell.catalog.model_names() if name.partition(".")[0] == model.name.partition(".")[0]]
-    stored = [each.name for each in cell.store.names.all("model")]
+    stored = [entry.name for entry in cell.store.names.all("model")]
     for name in dict.fromkeys([*siblings, *stored, *_beside(cell)]):
         if name != model.name and (other := _other(cell, name)) is not None:
             yield name, partial(_with_weights, other)
 
 
-def _beside(cell: StoredCell) -> list[str]:
-    """The checkpoints in the folder of the model's own, those nearest in the order of names first."""
-    reference = next((each.reference for each in active().own_names if each.name == cell.model.name), cell.model.name)
+def _beside(cell: EvaluatedCell) -> list[str]:
+    """The checkpoints in the model's own folder, nearest in alphabetical order first."""
+    reference = next(
+        (own_name.reference for own_name in active().own_names if own_name.name == cell.model.name), cell.model.name
+    )
     found = own_path(reference)
     if found is None or not found[1].is_file():
         return []
     before, own = found
-    files = {each for each in own.parent.iterdir() if each.is_file() and each.name.endswith(SUFFIXES)}
+    files = {path for path in own.parent.iterdir() if path.is_file() and path.name.endswith(SUFFIXES)}
     ordered = sorted({*files, own}, key=lambda each: natural_key(each.name))
     nearest = sorted(ordered, key=lambda each: abs(ordered.index(each) - ordered.index(own)))
-    return [f"{before}{each}" for each in nearest[1 : MOST_BESIDE + 1]]
+    return [f"{before}{path}" for path in nearest[1 : MOST_BESIDE + 1]]
 
 
-def _other(cell: StoredCell, name: str) -> ModelDefinition | None:
-    """A model of the same architecture whose weights are here; None if it is none."""
+def _other(cell: EvaluatedCell, name: str) -> ModelDefinition | None:
+    """A model of the same architecture with local weights; None if there is no such model."""
     try:
         other = cell.catalog.get_model(name)
         same = other.arch == cell.model.arch and other.capabilities == cell.model.capabilities
         return other if same and (other.identified_by_loading or other.weights(fetch=False)) else None
-    except TestbedError:  # a model of the past, or one whose weights are gone
+    except TestbedError:  # a removed model, or one without weights
         return None
 
 
 def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
-    """Those of another checkpoint run by the stored protocol; published ones by the preprocessing they go with."""
+    """Uses another checkpoint with the stored protocol; published weights with their own preprocessing."""
     if "checkpoint" in (other.architecture or {}):
         return replace(pixels, weights=other.name)
     return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
 
 
-def _entries(cell: StoredCell) -> Found:
-    """Averaged and plain weights that one file has."""
+def _entries(cell: EvaluatedCell) -> Found:
+    """Averaged and plain weights in the same file."""
     model = cell.model
     entries = other_entries(model) if isinstance(model, Model) else ()
     if not entries:
-        raise NotApplicableError("the weights are no checkpoint that has others too")
+        raise NotApplicableError("the weights are not a checkpoint with several entries")
     for entry in entries:
         yield f"{entry} ({'averaged' if is_averaged(entry) else 'not averaged'})", partial(replace, entry=entry)
 

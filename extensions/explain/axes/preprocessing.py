@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from testbed.extensions.explain.axis import RESHAPES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, Pixels, geometry_of
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
-FRACTIONS = (1.0, 0.95, 0.9, 0.875, 0.8)  # of the resized image that the crop keeps
-SIZES = (0.75, 6 / 7, 8 / 7, 9 / 7, 10 / 7, 12 / 7)  # as 192, 256, 288, 320 and 384 are to 224
+FRACTIONS = (1.0, 0.95, 0.9, 0.875, 0.8)  # share of the resized image that the crop keeps
+SIZES = (0.75, 6 / 7, 8 / 7, 9 / 7, 10 / 7, 12 / 7)  # ratios of 192, 256, 288, 320 and 384 to 224
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
-def own_geometry(cell: StoredCell) -> Geometry:
+def own_geometry(cell: EvaluatedCell) -> Geometry:
     """The geometry of the stored protocol.
 
     Raises:
@@ -63,20 +63,20 @@ def _resized(factor: float, whole: Callable[[float], int] | None = None) -> Call
     return change
 
 
-def _interpolation(cell: StoredCell) -> Found:
+def _interpolation(cell: EvaluatedCell) -> Found:
     own = own_geometry(cell)
     for name in INTERPOLATIONS:
         if name != own.interpolation:
             yield name, _changed(interpolation=name)
 
 
-def _antialias(cell: StoredCell) -> Found:
+def _antialias(cell: EvaluatedCell) -> Found:
     own = own_geometry(cell)
     if own.interpolation in ("bilinear", "bicubic"):
         yield "off", _changed(antialias=False)
 
 
-def _mode(cell: StoredCell) -> Found:
+def _mode(cell: EvaluatedCell) -> Found:
     own = own_geometry(cell)
     if own.mode != SQUASH:
         yield "squashed to the input's shape", _changed(mode=SQUASH, resize=own.crop)
@@ -86,7 +86,7 @@ def _mode(cell: StoredCell) -> Found:
     yield "none, only cropped", _changed(mode=NO_RESIZE)
 
 
-def _crop(cell: StoredCell) -> Found:
+def _crop(cell: EvaluatedCell) -> Found:
     own = own_geometry(cell)
     given = [int(min(own.crop) / fraction) for fraction in FRACTIONS]
     for fraction, side in zip(FRACTIONS, given, strict=True):
@@ -94,7 +94,7 @@ def _crop(cell: StoredCell) -> Found:
             yield f"{fraction:g} of the resized image", _cropped(fraction)
 
 
-def _size(cell: StoredCell) -> Found:
+def _size(cell: EvaluatedCell) -> Found:
     own = own_geometry(cell)
     for factor in SIZES:
         side = round(own.crop[0] * factor)
@@ -102,7 +102,7 @@ def _size(cell: StoredCell) -> Found:
             continue
         yield f"{side} pixels", _resized(factor)
         resized = {round(own.resize[0] * factor)}
-        for whole in (math.floor, round):  # as timm and as others do
+        for whole in (math.floor, round):  # timm's rounding and that of others
             if (size := whole(own.resize[0] * side / own.crop[0])) not in resized:
                 resized.add(size)
                 yield f"{side} pixels, resized to {size}", _resized(factor, whole)

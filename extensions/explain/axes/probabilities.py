@@ -1,4 +1,4 @@
-"""How logits become probabilities. Calibration depends on it, and the order of the classes does not."""
+"""Conversion of logits to probabilities, which affects calibration but not the order of classes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from functools import partial
 
 from testbed.errors import TestbedError
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array, Table
 from testbed.extensions.explain.texts import SCALE
 from testbed.models.model_base import LoadOptions
 
-COSINES, UNTRAINED = 1.0, 1 / 0.07  # what cosines are multiplied by; the second one is what CLIP's training begins with
+COSINES, UNTRAINED = 1.0, 1 / 0.07  # factors of cosines; the second one is the initial value of CLIP's training
 
 Found = Iterator[tuple[str, Callable[[Table], Table]]]
 
 
 def _scaled(of: Callable[[], tuple[float, float]], table: Table) -> Table:
-    """Logits with another scale and bias; the table itself where these do not matter, and are not looked up."""
+    """Logits with another scale and bias; the table itself if these do not matter, without looking them up."""
     if not table.calibration:
         return table
     scale, bias = of()
@@ -33,7 +33,7 @@ def _scaled(of: Callable[[], tuple[float, float]], table: Table) -> Table:
     return replace(table, logits=changed(table.logits), whole=whole)
 
 
-def _scales(cell: StoredCell) -> Found:
+def _scales(cell: EvaluatedCell) -> Found:
     if not cell.zero_shot:
         raise NotApplicableError("no class prompts are involved")
     yield "1: logits are cosines", partial(_scaled, lambda: (COSINES, 0.0))
@@ -42,21 +42,21 @@ def _scales(cell: StoredCell) -> Found:
         yield "the network's own, with its bias", partial(_scaled, functools.cache(partial(_own, cell)))
 
 
-def _is_here(cell: StoredCell) -> bool:
+def _is_here(cell: EvaluatedCell) -> bool:
     with contextlib.suppress(TestbedError):
         return cell.model.identified_by_loading or bool(cell.model.weights(fetch=False))
     return False
 
 
-def _own(cell: StoredCell) -> tuple[float, float]:
-    """The scale and the bias that a network was trained with; those of the stored logits if it has none."""
+def _own(cell: EvaluatedCell) -> tuple[float, float]:
+    """The scale and the bias that a network was trained with; those of the stored logits by default."""
     loaded = cell.model.load(LoadOptions(random_seed=cell.random_seed))
     found = {name.rpartition(".")[2]: each for name, each in loaded.network.named_parameters()}
     scale, bias = (found.get(f"logit_{name}") for name in ("scale", "bias"))
     return (SCALE if scale is None else float(scale.exp())), (0.0 if bias is None else float(bias))
 
 
-def _probabilities(cell: StoredCell) -> Found:
+def _probabilities(cell: EvaluatedCell) -> Found:
     cell.classes  # noqa: B018 - whether it is a classification
     yield "sigmoid of each logit", lambda table: replace(table, sigmoid=table.calibration)
 

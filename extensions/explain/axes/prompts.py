@@ -1,4 +1,4 @@
-"""Prompts: which templates, how class names are written, how prompts are averaged, where texts are cut."""
+"""Prompts: templates, spelling of class names, averaging, and truncation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.texts import LOGITS, MAXIMUM, RAW, Texts, stored_texts
 
 ONE = ("a photo of a {c}.", "a photo of a {c}", "a photo of the {c}.", "an image of a {c}.", "{c}")
@@ -17,11 +17,11 @@ LENGTHS = (8, 16, 24, 32, 64)
 Found = Iterator[tuple[str, Callable[[Texts], Texts]]]
 
 
-def _template_sets(cell: StoredCell) -> dict[str, tuple[str, ...]]:
+def _template_sets(cell: EvaluatedCell) -> dict[str, tuple[str, ...]]:
     """Known sets of templates by name."""
     import open_clip
 
-    sets: dict[str, tuple[str, ...]] = {f"one prompt, {each!r}": (each,) for each in ONE}
+    sets: dict[str, tuple[str, ...]] = {f"one prompt, {text!r}": (text,) for text in ONE}
     for name, functions in (
         ("CLIP's 80 for ImageNet", open_clip.OPENAI_IMAGENET_TEMPLATES),
         ("CLIP's best 7 for ImageNet", open_clip.SIMPLE_IMAGENET_TEMPLATES),
@@ -30,7 +30,7 @@ def _template_sets(cell: StoredCell) -> dict[str, tuple[str, ...]]:
     return sets
 
 
-def _templates(cell: StoredCell) -> Found:
+def _templates(cell: EvaluatedCell) -> Found:
     own = stored_texts(cell)
     sets = _template_sets(cell)
     if not own.by_class and len(own.templates) > 1:
@@ -42,7 +42,7 @@ def _templates(cell: StoredCell) -> Found:
             yield name, lambda texts, templates=templates: replace(texts, templates=templates)  # type: ignore[misc]
 
 
-def _names(cell: StoredCell) -> Found:
+def _names(cell: EvaluatedCell) -> Found:
     own = stored_texts(cell)
     if own.by_class:
         return
@@ -70,7 +70,7 @@ def _without_punctuation(text: str) -> str:
     return text.translate(str.maketrans("", "", string.punctuation))
 
 
-def _spelling(cell: StoredCell) -> Found:
+def _spelling(cell: EvaluatedCell) -> Found:
     own = stored_texts(cell).prompts()
     for name, change in (
         ("lower case", str.lower),
@@ -83,7 +83,7 @@ def _spelling(cell: StoredCell) -> Found:
             yield name, lambda texts, change=change: texts.with_spelling(change)  # type: ignore[misc]
 
 
-def _averaging(cell: StoredCell) -> Found:
+def _averaging(cell: EvaluatedCell) -> Found:
     own = stored_texts(cell)
     several = own.by_class or len(own.templates) > 1
     yield "prompts averaged before they are normalized", partial(replace, average=RAW)
@@ -92,7 +92,7 @@ def _averaging(cell: StoredCell) -> Found:
         yield "the best prompt of each class", partial(replace, average=MAXIMUM)
 
 
-def _length(cell: StoredCell) -> Found:
+def _length(cell: EvaluatedCell) -> Found:
     stored_texts(cell)
     for length in LENGTHS:
         yield f"texts cut after {length} tokens", partial(replace, length=length)

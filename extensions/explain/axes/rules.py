@@ -1,4 +1,4 @@
-"""How answers are read and judged: other rules and judges on the same answers."""
+"""Reading and judging of answers: other rules and judges on the same answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array, Table
 
 STEP = "testbed run {} --on {}.vlmevalkit reads the stored answers by VLMEvalKit's rules"
@@ -16,11 +16,11 @@ def _scored(found: Array) -> Callable[[Table], Table]:
     return lambda table: replace(table, scores=found[table.rows])
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     if cell.classifies:
         raise NotApplicableError("logits are not read by rules")
     own = cell.catalog.eval_settings.reference(cell.evaluation.eval_setting)
-    metrics = [each.name for each in cell.store.results.metrics(cell.evaluation.id)]
+    metrics = [metric.name for metric in cell.store.results.metrics(cell.evaluation.id)]
     found = 0
     for other in cell.store.evaluations.find([cell.evaluation.model], statuses=["complete"]):
         reference = cell.catalog.eval_settings.reference(other.eval_setting)

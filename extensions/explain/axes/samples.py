@@ -1,4 +1,4 @@
-"""Which samples count."""
+"""Selection of samples."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from functools import partial
 import numpy as np
 
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.table import Array, Table
 
 FIRST = (100, 128, 200, 250, 256, 500, 512, 1000, 1024, 2000, 2500, 5000, 10_000, 20_000, 25_000)
-FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # of each class
+FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # per class
 BATCHES = (16, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
-MOST_VALUES = 20  # of an attribute that could be a split
+MOST_VALUES = 20  # of an attribute that could define a split
 
 
 def _only(kept: Array, table: Table) -> Table:
     return table.take(kept[table.rows])
 
 
-def _first(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _first(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     for size in FIRST:
         if size < len(cell):
             yield f"the first {size:,}", partial(_only, np.arange(len(cell)) < size)
 
 
-def _first_each(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _first_each(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     cell.classes  # noqa: B018 - whether it is a classification
     before = np.zeros(len(cell), dtype=np.int64)  # samples of the same class
     seen: dict[int, int] = {}
@@ -40,7 +40,7 @@ def _first_each(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table
             yield f"the first {size:,} of each class", partial(_only, kept)
 
 
-def _last_batch(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _last_batch(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     sizes: dict[int, list[str]] = {}
     for size in BATCHES:
         sizes.setdefault(len(cell) // size * size, []).append(f"{size:,}")
@@ -50,7 +50,7 @@ def _last_batch(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table
             yield name, partial(_only, np.arange(len(cell)) < kept)
 
 
-def _split(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _split(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     attributes: dict[str, dict[object, list[int]]] = {}
     for place, sample in enumerate(cell.dataset.samples):
         for name, value in (sample.slices or {}).items():
@@ -62,7 +62,7 @@ def _split(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
                 yield f"only {name} = {value}", partial(_only, np.isin(np.arange(len(cell)), places))
 
 
-def _repeated(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _repeated(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     digests = np.asarray([sample.digest for sample in cell.dataset.samples])
     _, first, counts = np.unique(digests, return_index=True, return_counts=True)
     if (counts > 1).any():
@@ -71,7 +71,7 @@ def _repeated(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
         yield "repeated images left out", partial(_only, alone)
 
 
-def _unreadable(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+def _unreadable(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     if cell.unreadable:
         yield "unreadable images left out", partial(_only, ~np.isin(np.arange(len(cell)), cell.unreadable))
 

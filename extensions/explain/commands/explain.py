@@ -1,4 +1,4 @@
-"""``testbed explain``: which protocol gives a published number, and which do not."""
+"""``testbed explain``: finds the protocols that give a published number."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from testbed.errors import TestbedError
 from testbed.inputs import active
 
 if TYPE_CHECKING:
-    from testbed.extensions.explain.explanation import Explanation, Row
-    from testbed.extensions.explain.sampling import Estimate
+    from testbed.extensions.explain.explanation import Explanation, VariantResult
+    from testbed.extensions.explain.sampling import SampledValue
 
 WIDTH = 80
 SHOWN = 12  # excluded variants, the closest first
-FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apart
+FIRST_WORDS = 30  # characters of a reason that distinguish kinds of reasons
 
 
 @store_command
@@ -36,26 +36,27 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     metavar="VALUE",
     help="The published value in percent: 76.13, or top1=76.13 top5=92.86.  [default: those in the store]",
 )
-@click.option("--source", metavar="NAME", help="Take the values of this source from the store.")
+@click.option("--source", metavar="NAME", help="Use the stored values of this source.")
 @click.option(
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
+    help="The maximum number of images to run through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
 )
 @click.option(
     *("--prompts", "--templates-file"),
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Try the prompts of this file too: {class: [prompts]} as CuPL has them, or templates by data set.",
+    help="Also try the prompts in this file: {class: [prompts]} as in CuPL, or templates by data set.",
 )
-@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="The model's device.")
 @click.option(
     "--ask",
     is_flag=True,
-    help="Ask a model its questions again in other ways, and judges about its answers; says how many requests at most.",
+    help="Ask a model its questions again in other ways, and judges about its answers; prints the maximum number of"
+    " requests.",
 )
-@click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
+@click.option("--thorough", is_flag=True, help="Run images even if stored outputs already give the value.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
 @data_root_option
@@ -76,9 +77,8 @@ def command(
 ) -> int:
     """Explain why a published number differs from yours.
 
-    Tries what people do differently: scoring and class order on the stored outputs, prompts on the stored image
-    embeddings, preprocessing on some of the images. Says which variant gives the published value, and which are
-    excluded.
+    Tries common differences: scoring and class order on the stored outputs, prompts on the stored image embeddings,\n
+     preprocessing on some of the images. Prints the variants that give the published value, and the excluded ones.
 
     \b
     Examples:
@@ -89,7 +89,7 @@ def command(
     from testbed.db.store import Store
     from testbed.extensions.explain.asking.race import ask as ask_again
     from testbed.extensions.explain.axis import Stage
-    from testbed.extensions.explain.cell import StoredCell
+    from testbed.extensions.explain.cell import EvaluatedCell
     from testbed.extensions.explain.published import claimed, typed
     from testbed.extensions.explain.search import explain
     from testbed.registry import registry
@@ -105,7 +105,7 @@ def command(
         origin = "as given"
         if not values:
             values, origin = claimed(store, model, setting, source)
-        stages = [each for each in Stage if samples != 0 or each != Stage.IMAGES]
+        stages = [stage for stage in Stage if samples != 0 or stage != Stage.IMAGES]
         found = explain(
             store,
             registry,
@@ -118,7 +118,7 @@ def command(
             say=note,
             thorough=thorough,
         )
-        ask_again(StoredCell.open(store, registry, model, setting), found, ask, samples, device, note)
+        ask_again(EvaluatedCell.open(store, registry, model, setting), found, ask, samples, device, note)
     if as_json:
         print_json(_as_object(found, origin))
     else:
@@ -133,8 +133,8 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
             f"{target.metric}: published {_number(target.value, target.rounding)} ({origin}); stored"
             f" {percent(target.stored)} on {count(found.samples, 'sample')}; {gap:+.2f} points"
         )
-    shown = [each for each in found.rows if each.verdict != "excluded"]
-    excluded = [each for each in found.rows if each.verdict == "excluded"]
+    shown = [row for row in found.rows if row.verdict != "excluded"]
+    excluded = [row for row in found.rows if row.verdict == "excluded"]
     kept = excluded if everything else excluded[:SHOWN]
     if not found.agrees:
         _print_rows(found, [*shown, *kept])
@@ -148,19 +148,19 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
     _print_commands(found)
 
 
-def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
+def _print_rows(found: Explanation, rows: Sequence[VariantResult]) -> None:
     if not rows:
         return
-    header = [*(each.metric for each in found.targets), "± 95 %", "verdict", "variant"]
+    header = [*(target.metric for target in found.targets), "± 95 %", "verdict", "variant"]
     lines = [[*map(_value, row.estimates), _width(row), row.verdict, row.name] for row in rows]
     click.echo("\n" + fitted(header, lines, range(len(found.targets) + 1), min(WIDTH, line_width() or WIDTH)))
 
 
-def _value(estimate: Estimate) -> str:
+def _value(estimate: SampledValue) -> str:
     return percent(min(max(estimate.value, 0.0), 1.0))
 
 
-def _width(row: Row) -> str:
+def _width(row: VariantResult) -> str:
     from testbed.extensions.explain.explanation import Z
 
     widest = max(row.estimates, key=lambda each: each.error)
@@ -181,7 +181,7 @@ def _print_rest(found: Explanation) -> None:
         left = count(found.combinations_left, "combination")
         _wrapped(f"Not tried: {left} with too many new texts to embed, or more images than --samples allows.")
     if found.idle:
-        _wrapped(f"Change nothing here: {', '.join(map(str, found.idle))}.")
+        _wrapped(f"No effect here: {', '.join(map(str, found.idle))}.")
     share = 100 * found.forwards / max(found.samples, 1)
     _wrapped(
         f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"
@@ -221,7 +221,7 @@ def _wrapped(text: str) -> None:
 def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
     from testbed.extensions.explain.named import command_for
 
-    def row(each: Row) -> dict[str, Any]:
+    def row(each: VariantResult) -> dict[str, Any]:
         return {
             "variants": [{"axis": v.axis, "name": v.name, "stage": v.stage.name.lower()} for v in each.variants],
             "values": {
@@ -244,8 +244,8 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "agrees": found.agrees,
         "explained": found.explained,
         "sentence": found.sentence(),
-        "variants": [row(each) for each in found.rows],
-        "combinations": [row(each) for each in found.combinations],
+        "variants": [row(result) for result in found.rows],
+        "combinations": [row(combination) for combination in found.combinations],
         "combinations_tried": found.combinations_tried,
         "combinations_left": found.combinations_left,
         "samples_that_decide_most": found.enough,

@@ -1,1 +1,1 @@
-"""Definitions that `testbed.extensions.explain` adds to the registry."""
+"""Definitions of `testbed.extensions.explain` for the registry."""

@@ -1,7 +1,7 @@
 """Models and settings under another protocol, by name.
 
 ``resnet50~interpolation=bicubic`` is resnet50 with bicubic interpolation, ``imagenet1k~templates=one-prompt-c`` is
-imagenet1k with the class names as prompts; ``testbed explain`` says which names there are. Several parts may follow.
+imagenet1k with the class names as prompts; ``testbed explain`` lists the names. Several parts may follow.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-AFTER = set(".+@")  # what other parts of a setting's name begin with
+AFTER = set(".+@")  # first characters of the other parts of a setting's name
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """The name that is changed, and by what. A name may have a path in it, whose folders have any names."""
+    """Splits a name into the base name and the changes. A name may contain a path with arbitrary folder names."""
     folders, slash, last = name.rpartition("/")
     base, _, parts = last.partition(MARK)
     return f"{folders}{slash}{base}", parts
@@ -32,20 +32,20 @@ class ModelVariants:
 
     name = "protocol variants of models"
     changes_others = True
-    reads_files = True  # as models of checkpoints
+    reads_files = True  # like models of checkpoints
 
     def names(self) -> Iterable[str]:
-        """None are listed: each model has some."""
+        """Lists none, since each model has some."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The model's canonical name, with the same parts; not for a model that is made of others."""
+        """The model's canonical name, with the same parts; None for derived models."""
         base, parts = _parted(name)
         found = registry.models.canonical(base) if base and parts and not looks_made(name) else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> ModelDefinition:
-        """The model, changed."""
+        """Builds the changed model."""
         from testbed.extensions.explain.named import changed_model
 
         base, parts = _parted(name)
@@ -59,17 +59,17 @@ class SettingVariants:
     changes_others = True
 
     def names(self) -> Iterable[str]:
-        """None are listed: each setting has some."""
+        """Lists none, since each setting has some."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The setting's canonical name, with the same parts. What follows these, such as a judge, is no part."""
+        """The setting's canonical name, with the same parts. Whatever follows these, such as a judge, is not a part."""
         base, parts = _parted(name)
         found = registry.eval_settings.canonical(base) if base and parts and not set(parts) & AFTER else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> EvalSetting:
-        """The setting, changed."""
+        """Builds the changed setting."""
         from testbed.extensions.explain.named import changed_setting
 
         base, parts = _parted(name)

@@ -14,7 +14,7 @@ from testbed.answers import prompts
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.extensions.explain.asking.race import ask
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.named import changed_setting, command_for
 from testbed.extensions.explain.search import explain
 from testbed.models.api import ApiModel
@@ -38,7 +38,7 @@ def told(lab, catalog, value, **options):  # noqa: F811
     said = []
     with Store.open(lab.url, "write") as store:
         found = explain(store, catalog, "talker", "questions", {"accuracy": (round(value, 4), 5e-5)})
-        cell = StoredCell.open(store, catalog, "talker", "questions")
+        cell = EvaluatedCell.open(store, catalog, "talker", "questions")
         ask(cell, found, say=lambda line: said.append((line, WORK["questions asked"])), **options)
     return found, said
 

@@ -11,7 +11,7 @@ from testbed.answers import prompts
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.extensions.explain.asking.race import ask
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.named import changed_setting
 from testbed.extensions.explain.search import explain
 from testbed.identity.describe import digest
@@ -56,7 +56,7 @@ def told(lab, catalog, value, **options):  # noqa: F811
     said = []
     with Store.open(lab.url, "write") as store:
         found = explain(store, catalog, "talker", "dialogues", {"accuracy": (round(value, 4), 5e-5)})
-        cell = StoredCell.open(store, catalog, "talker", "dialogues")
+        cell = EvaluatedCell.open(store, catalog, "talker", "dialogues")
         ask(cell, found, say=said.append, **options)
     return found, said
 
@@ -96,7 +96,7 @@ def test_what_means_nothing_for_conversations_is_said_by_name(lab):  # noqa: F81
     found, _ = told(lab, catalog, 0.5)
     why = {str(variant): reason for variant, reason in found.failed}
     assert why["form of the prompt: the question alone"] == (
-        "the questions are conversations of several turns, and this prompt makes a single one"
+        "the questions have several turns, and this prompt makes a single one"
     )
     assert len(why) == 6
 

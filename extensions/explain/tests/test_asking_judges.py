@@ -14,7 +14,7 @@ from toy import WORK, toy_catalog
 from testbed.db.store import Store
 from testbed.extensions.explain.asking.race import ask
 from testbed.extensions.explain.axis import asked_axes
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.named import changed_setting, command_for
 from testbed.extensions.explain.search import explain
 from testbed.models.model_base import Generation, Generator
@@ -94,7 +94,7 @@ def told(lab, catalog, value, setting="questions@judge", axes=None, model="talke
     given = None if axes is None else [each for each in asked_axes() if each.name in axes]
     with Store.open(lab.url, "write") as store:
         found = explain(store, catalog, model, setting, {"accuracy": (round(value, 4), 5e-5)})
-        cell = StoredCell.open(store, catalog, model, setting)
+        cell = EvaluatedCell.open(store, catalog, model, setting)
         ask(cell, found, say=lambda line: said.append((line, WORK.total())), given=given, **options)
     return found, said
 
@@ -173,7 +173,7 @@ def test_another_prompt_of_the_judge_is_said_to_the_judge_alone(lab, catalog):  
 
 def test_a_judge_that_judged_other_models_is_tried(lab, catalog):  # noqa: F811
     found, _ = told(lab, catalog, 0.5, axes=["judge"])
-    assert found.not_tried["judge"] == "the store has verdicts of no other judge on this setting that it lacks here"
+    assert found.not_tried["judge"] == "the store has no verdicts of another judge on this setting"
     assert lab.run(catalog, ["other"], ["questions@strict"]).ok
     WORK.clear()
     found, said = told(lab, catalog, STRICT, allow=True, axes=["judge"], requests=100_000)
@@ -198,7 +198,7 @@ def test_a_judge_that_has_changed_is_not_asked(lab, catalog):  # noqa: F811
     changed = Generator("judge", lambda: Judge("judge"), 16, weights="2", architecture={"toy": "judge"})
     other = toy_catalog(model("talker", Talker), changed, asked_setting())
     found, _ = told(lab, other, accuracy(7), allow=True)
-    assert "judge is not what it was when the answers were stored" in found.not_tried["hint"]
+    assert "judge has changed since the answers were stored" in found.not_tried["hint"]
     assert WORK.total() == 0
 
 
@@ -249,6 +249,6 @@ def test_labels_in_files_are_of_no_other_answers(lab, tmp_path):  # noqa: F811
     assert lab.run(catalog, ["talker"], [setting]).ok
     WORK.clear()
     found, _ = told(lab, catalog, 0.5, setting, allow=True)
-    assert found.not_tried["hint"] == "labels in files judge these answers, and no model that could judge others"
+    assert found.not_tried["hint"] == "these answers are judged by labels in files rather than by a model"
     assert found.not_tried["judge"] == "no model judges these answers"
     assert WORK.total() == 0

@@ -18,9 +18,9 @@ from blind_variants import CELLS, ROUNDING, Blind, images, scores, texts
 
 from testbed.extensions.explain.axis import NotApplicableError, Stage, Variant, axes
 from testbed.extensions.explain.bench import Arm, Bench
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.race import Race
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.search import explain
 
 # It trains three networks, and searches pairs for minutes; the other files of this folder show the parts.
@@ -58,7 +58,7 @@ def blind(tmp_path_factory: Any) -> Iterator[Blind]:
         yield made
 
 
-def variants(opened: StoredCell, *stages: Stage) -> dict[str, Variant]:
+def variants(opened: EvaluatedCell, *stages: Stage) -> dict[str, Variant]:
     found: dict[str, Variant] = {}
     for axis in axes():
         with contextlib.suppress(NotApplicableError):
@@ -69,7 +69,7 @@ def variants(opened: StoredCell, *stages: Stage) -> dict[str, Variant]:
 @pytest.mark.parametrize("cell", CELLS)
 def test_exact_values_are_those_of_the_reference(blind: Blind, cell: str) -> None:
     model, setting, _ = CELLS[cell]
-    opened = StoredCell.open(blind.store, blind.catalog, model, setting)
+    opened = EvaluatedCell.open(blind.store, blind.catalog, model, setting)
     bench = Bench(opened, METRICS)
     found = variants(opened, Stage.SCORES, *([Stage.TEXTS] if cell == "clip" else []))
     known = [*scores(cell, blind.size(cell)), *(texts() if cell == "clip" else ())]
@@ -84,7 +84,7 @@ def test_exact_values_are_those_of_the_reference(blind: Blind, cell: str) -> Non
 @pytest.mark.parametrize("cell", ["classifier", "clip"])
 def test_outputs_under_other_preprocessing_are_those_of_the_reference(blind: Blind, cell: str) -> None:
     model, setting, protocol = CELLS[cell]
-    opened = StoredCell.open(blind.store, blind.catalog, model, setting)
+    opened = EvaluatedCell.open(blind.store, blind.catalog, model, setting)
     bench = Bench(opened, ["top1"])
     found = variants(opened, Stage.IMAGES)
     rows = range(0, blind.size(cell), blind.size(cell) // 24)
@@ -126,7 +126,7 @@ def test_only_calibration_depends_on_how_logits_become_probabilities(blind: Blin
         "logit scale: the network's own, with its bias": (own * cosines).softmax(dim=1),
         "probabilities: sigmoid of each logit": (100 * cosines).sigmoid(),
     }
-    opened = StoredCell.open(blind.store, blind.catalog, model, setting)
+    opened = EvaluatedCell.open(blind.store, blind.catalog, model, setting)
     found = variants(opened, Stage.SCORES)
     bench, accuracy = Bench(opened, ["ece"]), Bench(opened, ["top1"])
     (stored,) = bench.exact(())
@@ -211,7 +211,9 @@ def test_a_single_variant_that_pairs_excluded_is_said_to_be_excluded(
     def excluding(race: Race, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
         run(race, arms, budget, until_sure)
         if until_sure:  # that is, with pairs
-            race.known.update({arm: (Estimate(1e-9, 1e-6, 500),) * len(METRICS) for arm in race.known if len(arm) == 1})
+            race.known.update(
+                {arm: (SampledValue(1e-9, 1e-6, 500),) * len(METRICS) for arm in race.known if len(arm) == 1}
+            )
 
     monkeypatch.setattr(Race, "run", excluding)
     values = blind.values("classifier", ["interpolation: nearest", "resizing: squashed to the input's shape"])
@@ -226,7 +228,7 @@ def test_a_pair_is_told_from_its_variants_before_it_counts(blind: Blind, monkeyp
     def forgetting(race: Race, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
         run(race, arms, budget, until_sure)
         if until_sure:
-            rough = tuple(Estimate(target.value + 0.05, 0.02, 32) for target in race.targets)
+            rough = tuple(SampledValue(target.value + 0.05, 0.02, 32) for target in race.targets)
             race.known.update({arm: rough for arm in race.known if len(arm) == 1})
             race.sizes.update({arm: 32 for arm in race.known if len(arm) == 1})
 

@@ -75,5 +75,5 @@ def test_they_are_a_model_of_their_own(file):
 
 def test_a_file_of_one_state_dict_has_no_others(tmp_path):
     torch.save(network(0).state_dict(), tmp_path / "w.pth")
-    with pytest.raises(DefinitionError, match="the weights are no checkpoint that has others too"):
+    with pytest.raises(DefinitionError, match="the weights are not a checkpoint with several entries"):
         registry.get_model(f"resnet18,{tmp_path}/w.pth~weights-in-the-file=model-not-averaged")

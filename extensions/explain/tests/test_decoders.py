@@ -33,5 +33,5 @@ def test_a_jpeg_is_made_smaller_by_its_decoder(photos):
 
 def test_images_without_a_jpeg_have_no_other_decoder(photos, tmp_path):
     (tmp_path / "a" / "1.jpg").unlink()
-    with pytest.raises(NotApplicableError, match="no JPEG files"):
+    with pytest.raises(NotApplicableError, match="not JPEG files"):
         require_jpeg(ImageFolder(tmp_path, "photos"))

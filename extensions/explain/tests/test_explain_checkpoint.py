@@ -110,7 +110,7 @@ def test_a_model_that_gives_other_outputs_now_explains_nothing(explain, world, p
     try:
         (world / "epoch_0.pth").write_bytes((world / "epoch_1.pth").read_bytes())
         told = explain(50)
-        assert "the stored outputs cannot be computed again" in " ".join(told.stdout.split())
+        assert "the stored outputs cannot be reproduced" in " ".join(told.stdout.split())
         assert not any(name.startswith("interpolation") for name in verdicts(explain(50, "--json")))
     finally:
         (world / "epoch_0.pth").write_bytes(kept)
@@ -173,4 +173,4 @@ def test_options_that_would_not_reach_a_member_are_refused(program, world):
     program("testbed", *map(str, ("run", of, "--on", "folder/own", *data, *GIVEN, "--as", "mine")))
     other = f"timm/test_resnet,{world / 'epoch_1.pth'}"
     told = program("testbed", *map(str, ("run", f"soup:mine+{other}", "--on", "folder/own", *data, *GIVEN)), code=2)
-    assert "mine has the options that it was run with" in told.stderr
+    assert "mine keeps the options that it was registered with" in told.stderr

@@ -106,7 +106,7 @@ def test_prompts_of_a_file_are_found_and_can_be_evaluated(testbed, pictures, tmp
     assert (found["verdict"], found["variants"][0]["name"]) == ("gives it", "cupl.json")
     assert f"{published:.2f}" in testbed(*shlex.split(found["command"])[1:]).stdout
     told = json.loads(testbed("explain", "colour-clip", "colours", *given).stdout)
-    assert told["not_tried"]["prompts of a file"] == "no file is given (--prompts FILE)"
+    assert told["not_tried"]["prompts of a file"] == "no file was given (--prompts FILE)"
 
 
 def test_other_preprocessing_is_found_from_some_images(explain, pictures):
@@ -182,9 +182,9 @@ def test_published_values_come_from_the_store(explain, testbed, tmp_path):
     ("words", "why"),
     [
         (["--published", "0.76"], "--published is in percent: write 76 for the fraction 0.76, or 0.76%"),
-        (["--published", "seventy"], "--published takes a number in percent, such as 76.13 or top5=92.86"),
+        (["--published", "seventy"], "--published expects a number in percent, such as 76.13 or top5=92.86"),
         (["--published", "176"], "from 0 to 100"),
-        (["--published", "nll=1.5"], "'nll' of colour-clip on colours is no share of right answers"),
+        (["--published", "nll=1.5"], "'nll' of colour-clip on colours is neither a share of right answers"),
         (["--published", "70", "--source", "x"], "give either --published or --source"),
     ],
 )

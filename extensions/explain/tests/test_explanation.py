@@ -11,13 +11,13 @@ from testbed.extensions.explain.explanation import (
     GIVES,
     UNDECIDED,
     Explanation,
-    Row,
     Target,
+    VariantResult,
     expected_by_chance,
     most_by_chance,
     verdict,
 )
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 
 
 def explanation(gap, spread):
@@ -25,7 +25,9 @@ def explanation(gap, spread):
     target = Target("top1", 0.7, 5e-5, 0.7 + gap)
     values = [0.7 + spread * number / 9 for number in range(10)]
     rows = [
-        Row((Variant("prompt", f"{number}", Stage.TEXTS, str),), (Estimate(value),), EXCLUDED if number else GIVES)
+        VariantResult(
+            (Variant("prompt", f"{number}", Stage.TEXTS, str),), (SampledValue(value),), EXCLUDED if number else GIVES
+        )
         for number, value in enumerate(values)
     ]
     luck = expected_by_chance(rows, [target], small_effects=True)
@@ -57,7 +59,7 @@ def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, chanc
 
 def test_few_samples_have_few_values_so_that_chance_gives_more_of_them():
     """Of 100 samples a share is one of 101 values: within 2 points around there are five."""
-    rows = [Row((Variant("prompt", "0", Stage.TEXTS, str),), (Estimate(0.7),), GIVES)]
+    rows = [VariantResult((Variant("prompt", "0", Stage.TEXTS, str),), (SampledValue(0.7),), GIVES)]
     many, few = (Target("top1", 0.7, 5e-5, 0.9, samples=n) for n in (100_000, 100))
     assert expected_by_chance(rows, [many], small_effects=True) == pytest.approx(1e-4 / 0.02)
     assert expected_by_chance(rows, [few], small_effects=True) == pytest.approx(0.005 / 0.02)
@@ -65,7 +67,7 @@ def test_few_samples_have_few_values_so_that_chance_gives_more_of_them():
 
 def test_of_few_samples_other_arithmetic_changes_no_share_a_little():
     """One answer more is 0.04 points of 2,500 samples, so a value within 0.01 points is another one."""
-    near = Estimate(0.70009)
+    near = SampledValue(0.70009)
     assert verdict([near], [Target("top1", 0.7, 5e-5, 0.9, samples=100_000)]) == GIVES
     assert verdict([near], [Target("top1", 0.7, 5e-5, 0.9, samples=2_500)]) == EXCLUDED
 
@@ -73,7 +75,7 @@ def test_of_few_samples_other_arithmetic_changes_no_share_a_little():
 def said_of(*found, stored=0.9, value=0.8):
     """The verdict on estimates of metrics that were published at one value, as (value, error)."""
     targets = [Target(f"metric {number}", value, 5e-5, stored) for number in range(len(found))]
-    return verdict([Estimate(*each, samples=100) for each in found], targets)
+    return verdict([SampledValue(*each, samples=100) for each in found], targets)
 
 
 def test_a_narrow_interval_that_holds_the_value_gives_it():
@@ -96,8 +98,8 @@ def test_a_large_gap_needs_an_interval_of_3_percent_of_it():
 
 def test_of_few_samples_an_interval_of_a_few_answers_is_narrow():
     target = Target("top1", 0.8, 5e-5, 0.9, samples=1_000)
-    assert verdict([Estimate(0.8005, 0.002, 500)], [target]) == GIVES
-    assert verdict([Estimate(0.8005, 0.0021, 500)], [target]) == UNDECIDED
+    assert verdict([SampledValue(0.8005, 0.002, 500)], [target]) == GIVES
+    assert verdict([SampledValue(0.8005, 0.0021, 500)], [target]) == UNDECIDED
 
 
 def test_intervals_of_several_metrics_hold_all_values_together():
@@ -113,7 +115,11 @@ def test_a_variant_of_preprocessing_that_chance_may_give_explains_nothing():
     """A value that one of 600 samples more would change is hit by many of a dozen variants."""
     target = Target("top1", 0.7, 5e-5, 0.72, samples=600)
     rows = [
-        Row((Variant("crop", f"{n}", Stage.IMAGES, str),), (Estimate(0.7 + n / 600, 0, 600),), EXCLUDED if n else GIVES)
+        VariantResult(
+            (Variant("crop", f"{n}", Stage.IMAGES, str),),
+            (SampledValue(0.7 + n / 600, 0, 600),),
+            EXCLUDED if n else GIVES,
+        )
         for n in range(12)
     ]
     luck = expected_by_chance(rows, [target], small_effects=True)
@@ -126,14 +132,17 @@ def test_a_variant_of_preprocessing_that_chance_may_give_explains_nothing():
 
 def test_one_metric_may_tell_it_from_what_is_stored():
     targets = [Target("top1", 0.8, 5e-5, 0.9), Target("top5", 0.95, 5e-5, 0.951)]
-    assert verdict([Estimate(0.8, 0.001, 9), Estimate(0.9505, 0.001, 9)], targets) == GIVES
-    assert verdict([Estimate(0.9505, 0.001, 9)], targets[1:]) == UNDECIDED
+    assert verdict([SampledValue(0.8, 0.001, 9), SampledValue(0.9505, 0.001, 9)], targets) == GIVES
+    assert verdict([SampledValue(0.9505, 0.001, 9)], targets[1:]) == UNDECIDED
 
 
 def test_what_is_undecided_could_not_have_given_it_by_chance():
     target = Target("top1", 0.8, 5e-5, 0.9)
     variant = (Variant("crop", "0.9", Stage.IMAGES, str),)
-    rows = [Row(variant, (Estimate(0.8, 0.1, 9),), UNDECIDED), Row(variant, (Estimate(0.8, 0.001, 900),), GIVES)]
+    rows = [
+        VariantResult(variant, (SampledValue(0.8, 0.1, 9),), UNDECIDED),
+        VariantResult(variant, (SampledValue(0.8, 0.001, 900),), GIVES),
+    ]
     near = 1e-4 + 1.96 * 0.001  # of values within ± 2 points
     assert expected_by_chance(rows, [target]) == pytest.approx(near / 0.02, abs=1e-4)
 
@@ -146,7 +155,9 @@ def test_how_many_pairs_chance_may_give_depends_on_the_metrics_that_were_publish
 
 def test_a_pair_of_what_is_stored_says_that_preprocessing_was_not_tried():
     target = Target("top1", 0.7, 5e-5, 0.9)
-    pair = Row(tuple(Variant(axis, "other", Stage.SCORES, str) for axis in ("a", "b")), (Estimate(0.7),), GIVES)
+    pair = VariantResult(
+        tuple(Variant(axis, "other", Stage.SCORES, str) for axis in ("a", "b")), (SampledValue(0.7),), GIVES
+    )
     found = Explanation(
         "net", "set", (target,), 500, combinations=[pair], combinations_tried=9, not_tried={"c": ENOUGH}
     )
@@ -157,23 +168,24 @@ def test_a_pair_of_what_is_stored_says_that_preprocessing_was_not_tried():
 
 
 @pytest.mark.parametrize(
-    ("found", "said"), [(Estimate(0.7, 0, 500), "they were run no further"), (Estimate(0.7), "more --samples would")]
+    ("found", "said"),
+    [(SampledValue(0.7, 0, 500), "they were run no further"), (SampledValue(0.7), "more --samples would")],
 )
 def test_what_stays_undecided_after_one_was_run_on_all_is_not_decided_by_more_samples(found, said):
     one, other = (Variant("crop", name, Stage.IMAGES, str) for name in ("0.9", "0.8"))
-    rows = [Row((one,), (found,), GIVES), Row((other,), (Estimate(0.71, 0.01, 24),), UNDECIDED)]
+    rows = [VariantResult((one,), (found,), GIVES), VariantResult((other,), (SampledValue(0.71, 0.01, 24),), UNDECIDED)]
     told = Explanation("net", "set", (Target("top1", 0.7, 5e-5, 0.9),), 500, rows)
     assert f"Undecided: crop: 0.8; {said}" in told.sentence()
 
 
 def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     target = Target("top1", 0.7, 5e-5, 0.9)
-    pair = Row(
-        tuple(Variant(axis, "other", Stage.IMAGES, str) for axis in ("a", "b")), (Estimate(0.7, 0.1, 9),), UNDECIDED
+    pair = VariantResult(
+        tuple(Variant(axis, "other", Stage.IMAGES, str) for axis in ("a", "b")), (SampledValue(0.7, 0.1, 9),), UNDECIDED
     )
     found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, enough=12_000)
     assert found.sentence() == (
-        "Unexplained: nothing gives it; 0 single variants and 9 combinations were tried. Combinations that"
+        "Unexplained: no variant gives it; 0 single variants and 9 combinations were tried. Combinations that"
         " are undecided: 1; --samples 12000 would decide most."
     )
     found.enough = 0

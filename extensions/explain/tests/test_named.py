@@ -145,7 +145,7 @@ def test_another_activation_is_put_in_place():
 @pytest.mark.parametrize(
     ("part", "why"),
     [
-        ("colour=red", "'colour' is none of the axes activation, antialiasing, channel-order"),
+        ("colour=red", "'colour' is not an axis; use one of activation, antialiasing, channel-order"),
         ("interpolation=bilinear", "interpolation is one of bicubic, lanczos, nearest; got 'bilinear'"),
         ("interpolation", "got ''"),
     ],

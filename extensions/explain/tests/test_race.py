@@ -8,7 +8,7 @@ import pytest
 from testbed.extensions.explain.axis import Stage, Variant
 from testbed.extensions.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
 from testbed.extensions.explain.race import Race
-from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.search import default_samples
 
 SAMPLES = 10_000
@@ -63,7 +63,7 @@ class Bench:
     def estimated(self, arm, size, outputs=None):
         drawn, of = len(self.rows(arm, size)), self.count(arm)
         error = self.spread * np.sqrt((1 - drawn / of) / max(drawn, 1))
-        return (Estimate(self.values[arm] + error * self.noise[arm], error, drawn),)
+        return (SampledValue(self.values[arm] + error * self.noise[arm], error, drawn),)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_it_spends_what_it_may_and_no_more(bench):
 def test_it_stops_when_one_that_gives_the_value_was_run_on_all_samples(bench):
     race = Race(bench, [TARGET])
     race.run(bench.values, 10**9)
-    assert race.known[arm("0")] == (Estimate(0.7, 0.0, SAMPLES),)
+    assert race.known[arm("0")] == (SampledValue(0.7, 0.0, SAMPLES),)
     assert sum(size == SAMPLES for size in race.sizes.values()) == 1
     assert bench.images.forwards < 2 * SAMPLES
 
@@ -122,7 +122,7 @@ def test_a_variant_of_the_first_samples_costs_as_many_passes():
     bench = Bench({few: 0.7, arm("other"): 0.71}, {few: 100})
     race = Race(bench, [TARGET])
     race.run(bench.values, 10**9)
-    assert race.known[few] == (Estimate(0.7, 0.0, 100),)
+    assert race.known[few] == (SampledValue(0.7, 0.0, 100),)
     assert len(bench.images.seen[few]) == 100
 
 

@@ -134,8 +134,8 @@ def test_answers_have_the_variants_of_samples(store):
     told = found(store, 0.34, setting="questions", metric="accuracy")
     assert value(told, "the first 100") == pytest.approx(0.34)
     assert told.rows[0].verdict == "gives it"
-    assert told.not_tried["metric"] == "the task is no classification"
-    with pytest.raises(StoreError, match="'top1' of m on questions is no share of right answers"):
+    assert told.not_tried["metric"] == "the task is not classification"
+    with pytest.raises(StoreError, match="'top1' of m on questions is neither a share of right answers"):
         found(store, setting="questions")
 
 

@@ -16,7 +16,7 @@ from toy_towers import WORDS, Targets, ToyTower, tokenize, toy_encoder, zero_sho
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.extensions.explain.axis import Stage, axes
 from testbed.extensions.explain.bench import Bench
-from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.named import changed_setting, command_for
 from testbed.extensions.explain.search import explain
 from testbed.inputs import Inputs, using
@@ -55,7 +55,7 @@ def test_texts_that_become_the_same_tokens_are_embedded_once(lab, work):  # noqa
     assert lab.run(catalog).ok
     work.clear()
     with lab.open() as store:
-        cell = StoredCell.open(store, catalog, "tower", "shown")
+        cell = EvaluatedCell.open(store, catalog, "tower", "shown")
         bench = Bench(cell, ["top1"])
         tried = variants(cell, "class names", "spelling of prompts")
         for each in tried:
@@ -73,7 +73,7 @@ def test_embeddings_in_the_store_are_taken(lab, work):  # noqa: F811
     assert lab.run(catalog).ok
     work.clear()
     with lab.open() as store:
-        bench = Bench(StoredCell.open(store, catalog, "tower", "shown"), ["top1"])
+        bench = Bench(EvaluatedCell.open(store, catalog, "tower", "shown"), ["top1"])
         raw, *_ = variants(bench.cell, "averaging of prompts")
         (found,) = bench.exact((raw,))
     assert found.value == lab.metrics("tower", "shown")["top1"].value
@@ -85,7 +85,7 @@ def test_a_tokenizer_with_a_length_of_its_own_cuts_texts(lab):  # noqa: F811
     catalog = toy_catalog(mapped, zero_shot(prompt="{c} photo"))
     assert lab.run(catalog).ok
     with lab.open() as store:
-        bench = Bench(StoredCell.open(store, catalog, "tower", "shown"), ["top1"])
+        bench = Bench(EvaluatedCell.open(store, catalog, "tower", "shown"), ["top1"])
         cut = {each.name: each for each in variants(bench.cell, "context length")}
         (found,) = bench.exact((cut["texts cut after 8 tokens"],))
         targets = np.asarray(bench.cell.dataset.targets)
@@ -112,7 +112,7 @@ def test_sentences_for_each_class_come_from_a_file(lab, tmp_path):  # noqa: F811
     assert lab.run(catalog).ok
     inputs, prompts = sentences(tmp_path / "cupl.json")
     with lab.open() as store, using(inputs):
-        bench = Bench(StoredCell.open(store, catalog, "tower", "shown"), ["top1"])
+        bench = Bench(EvaluatedCell.open(store, catalog, "tower", "shown"), ["top1"])
         (of_file,) = variants(bench.cell, "prompts of a file")
         (others,) = [each for each in variants(bench.cell, "class names") if each.name == "underscores for spaces"]
         (found,) = bench.exact((of_file,))
@@ -129,7 +129,7 @@ def test_sentences_for_each_class_come_from_a_file(lab, tmp_path):  # noqa: F811
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        (WORDS[:-2], "cupl.json lacks prompts for 2 classes, such as 'class 8'"),
+        (WORDS[:-2], "cupl.json has no prompts for 2 classes, such as 'class 8'"),
         (["cat", "dog"], "cupl.json has no prompts for any class, such as 'class 0'"),
     ],
 )

@@ -1,5 +1,5 @@
 "use strict";
-/* An evaluation: its numbers, what they were computed from, and how to repeat it. The
+/* An evaluation: its numbers, their inputs, and how to reproduce it. The
    difference between two evaluations. The confusions of one. */
 (() => {
   const E = T.element, PER_DOCUMENT = 16;
@@ -18,7 +18,7 @@
   const step = (given) => (given && given["!spec"] ? `${given.type}: ${Object.entries(given["!spec"]).filter(([, value]) => value !== null).map(([key, value]) => `${key} ${Array.isArray(value) ? value.map((each) => (typeof each === "number" ? Number(each.toPrecision(4)) : told(each))).join(" ") : told(value)}`).join(", ")}` : told(given));
   const flat = (value) => Object.entries(value || {}).map(([key, each]) => `${key} ${typeof each === "object" && each !== null && !Array.isArray(each) ? `(${flat(each)})` : told(each)}`).join(", ");
 
-  /* The samples that a value comes from: those that are wrong, or the worst first. */
+  /* The samples behind a value: the wrong ones, or the worst first. */
   function samplesLink(of, sampled, [metric, , value, , n, , , , better]) {
     if (!sampled) return null;
     const at = (query) => T.link("samples", [of.setting], { model: of.model, ...query });
@@ -34,7 +34,7 @@
     return E("div", { id: "unread" }, E("p", {}, `${count.toLocaleString("en")} ${count === 1 ? "sample" : "samples"} could not be read:`),
       E("ul", {}, ...first.map(([at, id, reason]) => E("li", {}, shown(at, id), `: ${reason}`)), count > first.length ? E("li", {}, `and ${(count - first.length).toLocaleString("en")} more`) : null));
   }
-  /* The number that was asked for, its interval, what is published about it, and its samples. */
+  /* The requested number, its interval, published values, and its samples. */
   function headline(of, sampled, asked) {
     const found = of.metrics.find(([name, slice]) => slice === "overall" && name === asked) || of.metrics.find(([name, slice]) => slice === "overall" && name === of.main);
     if (!found) return null;
@@ -57,9 +57,9 @@
           const [name, , value, , n, unit, low, high, better] = overall[at];
           return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit, better || "unknown"] };
         } }),
-      slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: testbed show … --slices`) : null,
+      slices ? E("p", { class: "note" }, `${slices} more for slices, such as classes: testbed show … --slices`) : null,
       of.published.length ? E("ul", { id: "published" }, ...of.published.map(([, line]) => E("li", {}, line))) : null,
-      E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),
+      E("h2", {}, "Reproduce"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "Use the same plug-ins, data root and image options, if any."),
       E("h2", {}, "Computed from"),
       list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],
         ["resize and crop", of.preprocessing.transform ? step(of.preprocessing.transform) : null], ["normalization", of.preprocessing.normalization ? step(of.preprocessing.normalization) : null], ["begun", of.begun], ["completed", of.completed],
@@ -70,7 +70,7 @@
     ].filter(Boolean);
   }
   const named = (of) => [E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting))];
-  /* Whether the samples of a setting are here. */
+  /* Whether this explorer has the samples of a setting. */
   const hasSamples = async (of) => ((await T.index()).settings.find((each) => each.name === of.setting) || {}).samples;
   async function cellView(state, main, current) {
     const of = await cell(Number(state.parts[0])), sampled = await hasSamples(of);
@@ -94,8 +94,8 @@
       rowAt: (at) => ({ cells: [{ text: T.name(found[at][0]) }, { text: E("code", {}, told(found[at][1])) }, { text: E("code", {}, told(found[at][2])) }] }) }) : E("p", {}, none)];
     const named = (of) => [E("a", { href: T.link("cell", [of.id]) }, `evaluation ${of.id}`), ": ", T.name(of.model), " on ", T.name(of.setting)];
     main.replaceChildren(E("h1", {}, `Evaluation ${a.id} and ${b.id}`), E("ul", {}, E("li", {}, ...named(a)), E("li", {}, ...named(b))), E("p", {}, E("a", { href: T.link("compare", [a.id, b.id]) }, "Compare their samples")),
-      ...part("What differs in the identity", identity, "Nothing: both have the same identity."), ...part("What differs in files and versions", record, "Nothing that was recorded."), ...part("What differs in the environment", environment, "Nothing."),
-      E("h2", {}, "By how much the numbers differ"),
+      ...part("Differences in the identity", identity, "None: both have the same identity."), ...part("Differences in files and versions", record, "None recorded."), ...part("Differences in the environment", environment, "Nothing."),
+      E("h2", {}, "Differences in the numbers"),
       T.table({ id: "numbers", caption: "Metrics of both", count: metrics.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "a", label: `evaluation ${a.id}`, number: true }, { key: "b", label: `evaluation ${b.id}`, number: true }, { key: "d", label: "difference", number: true }],
         rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } }));
   }

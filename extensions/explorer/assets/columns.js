@@ -1,17 +1,17 @@
 "use strict";
-/* Which columns are shown: of a task, of a search, of a list of names and patterns; and the box to choose them. */
+/* The shown columns: by task, by search, by a list of names and patterns; and the box to choose them. */
 (() => {
   const E = T.element, USUAL = 12, ANY = "all";
   let open = false, scrolled = 0; // of the box, which is made anew with the page
 
   /* The names and patterns of a list, between | or commas; a name that has one of these is quoted by T.quoted. */
   const listed = (query) => T.words(query.get("cols"), "|,");
-  /* The task whose columns are shown: that of the address; without one the first, unless columns are named. */
+  /* The task of the shown columns: that of the address, else the first, unless columns are named. */
   function taskOf(index, query, search) {
     if (query.get("task")) return query.get("task");
     return listed(query).length || search.hasColumns ? ANY : index.tasks[0];
   }
-  /* The places of the columns that the address chooses, and what in its list no column matches. */
+  /* The positions of the columns that the address selects, and the entries of its list without a match. */
   function chosen({ columns, columnOf }, query, search, task) {
     const names = listed(query), every = columns.map((_, at) => at).filter((at) => task === ANY || columns[at].task === task), found = every.filter((at) => search.column(columns[at]));
     if (!names.length) return { places: search.hasColumns ? found : T.usual(columns, found, USUAL).sort((a, b) => a - b), missed: [] };

@@ -7,7 +7,7 @@
   const LEVELS = [["a", "A higher"], ["b", "B higher"], ["both", "the same"]];
 
   const all = (meta) => Array.from({ length: meta.n }, (_, position) => position);
-  /* All samples that both have, in an export too: positions in the first one's setting and in the second one's. */
+  /* All common samples, also in an export: positions in the first one's setting and in the second one's. */
   async function shared(a, b, metaA, metaB) {
     const positions = all(metaA);
     if (metaA.dataset === metaB.dataset) return positions.map((each) => [each, each]);
@@ -34,13 +34,13 @@
   }
   function squares(counts, names, chosen) {
     const row = (name, keys) => E("tr", {}, E("th", { scope: "row" }, name), ...keys.map((key) => E("td", {}, cellButton(key, counts[key], chosen))), E("td", { class: "number" }, (counts[keys[0]] + counts[keys[1]]).toLocaleString("en")));
-    return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "A cell shows its samples."),
+    return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "Click a cell to list its samples."),
       E("thead", {}, E("tr", {}, E("td"), E("th", { scope: "col" }, "B right"), E("th", { scope: "col" }, "B wrong"), E("th", { scope: "col" }, "sum"))),
       E("tbody", {}, row("A right", ["both", "a"]), row("A wrong", ["b", "none"]),
         E("tr", {}, E("th", { scope: "row" }, "sum"), E("td", { class: "number" }, (counts.both + counts.b).toLocaleString("en")), E("td", { class: "number" }, (counts.a + counts.none).toLocaleString("en")), E("td", { class: "number" }, (counts.both + counts.a + counts.b + counts.none).toLocaleString("en")))));
   }
   function levels(counts, names, chosen) {
-    return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "A cell shows its samples."),
+    return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "Click a cell to list its samples."),
       E("thead", {}, E("tr", {}, ...LEVELS.map(([, text]) => E("th", { scope: "col" }, text)))), E("tbody", {}, E("tr", {}, ...LEVELS.map(([key]) => E("td", {}, cellButton(key, counts[key], chosen))))));
   }
   function statistics(found, score, meta) {
@@ -51,8 +51,8 @@
     const rows = [["samples", counted], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
       ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["verdict", T.verdict(found, meta.larger)], ["95 % interval", isFinite(found.low) ? `${shown(found.low, true)} to ${shown(found.high, true)}` : "–"], ["p", p]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
-      E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " The groups of samples of the data set are drawn and tested as wholes." : ""}`,
-        " Both are of the samples that the filters leave; one comparison, so without Holm’s correction. Tied: p ≥ 0.05."));
+      E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " Whole groups of samples of the data set are drawn and tested." : ""}`,
+        " Both cover the filtered samples; a single comparison needs no Holm correction. Tied: p ≥ 0.05."));
   }
   function controls(found, meta, query, logits) {
     return E("div", { class: "controls", role: "group", "aria-label": "Filters" }, S().classSelect(meta, found, query), ...S().sliceSelects(found, query),

@@ -8,7 +8,7 @@ window.T = (() => {
 
   // Documents --------------------------------------------------------------------------------------------------------
 
-  const FETCHED = document.documentElement.dataset.documents === "json"; // as the server says; files are loaded as scripts
+  const FETCHED = document.documentElement.dataset.documents === "json"; // set by the server; files are loaded as scripts
   /* A document, loaded once. */
   function load(path) {
     if (!documents.has(path)) {
@@ -18,7 +18,7 @@ window.T = (() => {
   }
   async function fetched(path) {
     let answer;
-    try { answer = await fetch(`data/${path}.json`); } catch { throw new Error("The server does not answer. Is “testbed serve” still running?"); }
+    try { answer = await fetch(`data/${path}.json`); } catch { throw new Error("The server does not respond. Is “testbed serve” still running?"); }
     if (answer.ok) return answer.json();
     throw answer.status === 404 ? missing(`There is no document ${path}`) : new Error(await answer.text());
   }
@@ -49,7 +49,7 @@ window.T = (() => {
 
   // Address ----------------------------------------------------------------------------------------------------------
 
-  // A part of an address; one that is malformed (a % without two digits) as it is.
+  // Decodes a part of an address; keeps a malformed one (a % without two digits).
   function decoded(text) {
     try {
       return decodeURIComponent(text);
@@ -192,7 +192,7 @@ window.T = (() => {
     let resized;
     addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
     addEventListener("hashchange", moved);
-    T.index().catch(() => {}); // what every page shows of the store; the view says what is wrong
+    T.index().catch(() => {}); // shown on every page; the view reports errors
     draw();
   }
   return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, start, at };

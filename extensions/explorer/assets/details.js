@@ -1,5 +1,5 @@
 "use strict";
-/* What one model alone tells of a sample: what it retrieved, how it compared captions, what its judges said. */
+/* Details of a sample in one evaluation: retrieved items, comparisons of captions, replies of judges. */
 (() => {
   const S = () => T.samples;
   const E = (...given) => T.element(...given);
@@ -51,7 +51,7 @@
       each.second ? E("div", { class: "words" }, each.second) : null, E("p", { class: "note" }, `score: ${S().number(each.score)}`))));
   }
   function references(meta, found) {
-    if (!found.length) return E("p", {}, "There is no caption to compare, or no reference.");
+    if (!found.length) return E("p", {}, "No caption or no reference to compare.");
     const best = Math.max(...found.map((each) => each.cosine));
     return E("ol", { class: "captions" }, ...found.map((each) => E("li", {}, each.reference, E("span", { class: "share" }, ` cosine ${S().number(each.cosine)}`), each.cosine === best && found.length > 1 ? E("strong", {}, " (most similar)") : null)));
   }

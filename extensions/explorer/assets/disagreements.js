@@ -1,5 +1,5 @@
 "use strict";
-/* What disagrees: measured values with published ones, and values of different sources with each other. */
+/* Disagreements between measured and published values, and between sources. */
 (() => {
   const E = T.element;
 
@@ -8,10 +8,10 @@
     if (!current()) return;
     const model = (name) => ({ text: index.modelOf.has(name) ? E("a", { href: T.link("model", [name]) }, T.name(name)) : T.name(name) });
     const setting = (name) => ({ text: index.columnOf.has(name) ? E("a", { href: T.link("setting", [name]) }, T.name(name)) : T.name(name) });
-    main.replaceChildren(E("h1", {}, "Disagreements"), E("p", { class: "note" }, "Two values disagree if they are of the same weights on the same setting by the same metric. Measured values: by more than chance; values of two sources: by more than one point."),
+    main.replaceChildren(E("h1", {}, "Disagreements"), E("p", { class: "note" }, "Two values with the same weights, setting and metric disagree if they differ: measured values by more than chance, values of two sources by more than one point."),
       ...(doc.measured.length ? [E("h2", {}, "Measured here"), measured(doc.measured, model, setting)] : []),
       ...doc.sources.flatMap((each, at) => [E("h2", {}, each.names.join(" and ")), E("p", { class: "note" }, `${each.summary}.`), ...(each.pairs.length ? [pairs(each, at, model, setting)] : [])]),
-      ...(doc.sources.length || doc.measured.length ? [] : [E("p", {}, "No two values of the same weights on the same setting by the same metric disagree.")]));
+      ...(doc.sources.length || doc.measured.length ? [] : [E("p", {}, "No two values with the same weights, setting and metric disagree.")]));
   }
   function measured(rows, model, setting) {
     return T.table({ id: "measured", caption: "Measured here", count: rows.length, columns: [{ key: "model", label: "model", heading: true }, { key: "setting", label: "setting" }, { key: "line", label: "difference" }],

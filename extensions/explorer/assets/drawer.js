@@ -17,7 +17,7 @@
     if (pushed) history.back();
     else location.replace(T.changed({ open: null }));
   }
-  /* Shows what the address says. */
+  /* Shows the evaluation in the address. */
   async function draw(state, current) {
     const open = state.query.get("open") || "", [, id, metric] = /^(\d+)(?:\.(.+))?$/.exec(open) || [];
     if (!id) {

@@ -1,5 +1,5 @@
 "use strict";
-/* What is shown, as CSV, LaTeX, BibTeX, SVG, PNG and PDF. */
+/* Exports the shown data as CSV, LaTeX, BibTeX, SVG, PNG and PDF. */
 (() => {
   const E = T.element;
   function save(name, content, type) {
@@ -11,13 +11,13 @@
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   }
   const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/, NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?%?$/i;
-  /* A text that a spreadsheet would take for a formula gets an apostrophe. */
+  /* A text that a spreadsheet would read as a formula gets an apostrophe. */
   const safe = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
   const quoted = (cell) => { const text = safe(String(cell ?? "")); return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
   const csv = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
   const tex = (cell) => String(cell ?? "").replace(/[\\~^–&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
-  /* A table with booktabs, after comments that say what its marks mean; numbers are in LaTeX already. As testbed grid --format latex. */
+  /* A table with booktabs, preceded by comments on its marks; numbers are already in LaTeX. Matches testbed grid --format latex. */
   function tabular(heads, rows, said) {
     const line = (cells) => `${cells.join(" & ")} \\\\`;
     return [`% ${["\\usepackage{booktabs}", ...said].join("; ")}`, `\\begin{tabular}{l${"r".repeat(heads.length - 1)}}`, "\\toprule", line(heads.map(tex)), "\\midrule", ...rows.map(line), "\\bottomrule", "\\end{tabular}", ""].join("\n");
@@ -43,11 +43,11 @@
     };
     const body = rows.map((at) => [tex(index.models[at].name), ...columns.map((of, place) => cell(of, place, at))]);
     const said = [...(intervals ? ["[ ]: 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? [`=: does not differ significantly from the best${tied.some((each) => each.unpaired) ? "; without paired tests, as if the models had seen different samples" : ""} (shaded on the page)`] : []),
-      ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from what is published"] : [])];
+      ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from the published value"] : [])];
     return tabular(["model", ...columns.map(T.label)], body, said);
   }
   const entry = (key, fields) => `@misc{${key},\n${Object.entries(fields).filter(([, value]) => value).map(([name, value]) => `  ${name} = {${value}},\n`).join("")}}\n`;
-  /* An entry for what was measured here, if anything was, and one for each source of published values. */
+  /* An entry for measured results, if any, and one for each source of published values. */
   function bibtex({ source, written, measured, sources }) {
     const own = measured ? [entry("testbed_results", { title: `Results of {${tex(source)}}, evaluated with testbed`, year: written.slice(0, 4), note: `Exported ${written}` })] : [];
     return [...own, ...sources.map((of) => entry(`published_${of.name.replace(/[^A-Za-z0-9]+/g, "_")}`, {

@@ -46,7 +46,7 @@
       E("button", { type: "button", onclick: () => T.change(Object.fromEntries([...S().FILTERS, "page"].map((key) => [key, null]))) }, "Clear"));
   }
 
-  /* A grid of some positions, with pages; `tell` says something of each. */
+  /* A paged grid of some positions; `tell` returns lines of text for each. */
   async function gallery(meta, positions, query, tell) {
     const pages = Math.max(1, Math.ceil(positions.length / PAGE)), page = Math.min(pages, Math.max(1, Number(query.get("page")) || 1));
     const shown = positions.slice((page - 1) * PAGE, page * PAGE), ids = await S().ids(meta, shown);

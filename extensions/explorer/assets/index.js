@@ -58,7 +58,7 @@
     });
     return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
   }
-  /* A value's text for a cell of a table. Marked are values that are published, those that differ from what is published, and
+  /* A value's text for a cell of a table. Marked are published values, those that differ from published ones, and
      those with samples that could not be read; pointing at one says which. */
   function beside(of, at, text) {
     const found = of.published[at], unread = of.unread[at], lines = found ? [...found.lines] : [];
@@ -66,10 +66,10 @@
     if (unread) lines.push(`${unread.toLocaleString("en")} ${unread === 1 ? "sample" : "samples"} could not be read`);
     return { text: `${text}${found && found.differs ? "*" : ""}${unread ? "‡" : ""}`, title: lines.join("\n") || undefined };
   }
-  /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
+  /* The better direction of values: 1 up, −1 down, 0 if neither or unknown; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
   const directed = (of) => (direction(of) ? `${of.better} is better` : of.better === "neither" ? "neither higher nor lower is better" : "direction unknown");
-  /* The 95 % interval of a model's value, as testbed.metrics.inference.intervals gives it; NaN where nothing is known about the spread. */
+  /* The 95 % interval of a model's value, as in testbed.metrics.inference.intervals; NaN if the spread is unknown. */
   const interval = (of, model) => [of.low[model], of.high[model]];
 
   // Search -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 /* Models × columns: search, facets, metrics, averages over the columns shown, intervals and ties. */
 (() => {
   const E = T.element, AVERAGE = "average", MEAN_RANK = "mean rank", { ANY } = T.columns, NARROW = 640;
-  let folded = null; // whether the controls are, once someone has said so
+  let folded = null; // whether the controls are open, once toggled
 
   const LABELS = { pretraining: "training data" };
   function facets(index, query) {
@@ -46,7 +46,7 @@
     });
     return null;
   }
-  /* The mean of the columns that are rates of which more is better, and the mean rank over those with a direction. */
+  /* The mean of the columns with rates where higher is better, and the mean rank over those with a direction. */
   function averages(query, loaded, number) {
     const alike = loaded.filter((of) => of.percent && T.direction(of) > 0), directed = loaded.filter((of) => T.direction(of)), found = {};
     if (query.get("mean") !== "1") return found;
@@ -59,7 +59,7 @@
     const key = known ? given : loaded.length && T.direction(loaded[0]) ? loaded[0].name : "model";
     return { key, up: query.get("up") ? query.get("up") === "1" : rising(key, loaded) };
   }
-  /* Whether a first click sorts upwards: names from A, and what is better if it is lower. */
+  /* Whether the first click sorts ascending: names, and metrics where lower is better. */
   const rising = (key, loaded) => key === "model" || key === MEAN_RANK || loaded.some((of) => of.name === key && T.direction(of) < 0);
   function sort(name, key, up, loaded) {
     const next = name === key ? !up : rising(name, loaded);
@@ -75,7 +75,7 @@
         E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], {}); } }, "Clear")));
     return made;
   }
-  /* What of the search and of the list of columns was not understood. */
+  /* The parts of the search and of the list of columns that were not understood. */
   function problems(search, missed) {
     const said = [...search.missed.map((word) => `no model and no column has “${word}” in its name`), ...missed.map((word) => `no column is named “${word}” or matches it`)];
     return said.length ? [E("p", { class: "problem", role: "alert" }, `Not understood: ${said.join("; ")}.`)] : [];
@@ -86,12 +86,12 @@
     const unknown = loaded.filter((of) => !T.direction(of)), isPublished = (origin) => origin.startsWith("published"), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map((of) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     said.push(...T.leaders.legend(tied));
-    if (marked("published", (each) => each.differs)) said.push("* differs from what is published, which pointing at it shows");
+    if (marked("published", (each) => each.differs)) said.push("* differs from the published value (point at it)");
     if (loaded.some((of) => of.origins.some(isPublished) && rows.some((at) => isPublished(of.origin[at])))) said.push("† published, not measured here");
-    if (marked("unread", () => true)) said.push("‡ some samples could not be read, which the number's page names");
+    if (marked("unread", () => true)) said.push("‡ some samples could not be read (listed on the number's page)");
     const average = means[AVERAGE];
-    if (average && average.of < loaded.length) said.push(`the average is of the ${average.of} columns that are rates of which more is better`);
-    if (average) said.push(average.lacking ? `${average.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
+    if (average && average.of < loaded.length) said.push(`the average covers the ${average.of} columns with rates where higher is better`);
+    if (average) said.push(average.lacking ? `${average.lacking} models have missing columns and no average` : "all models have all of the columns");
     return `${said.join("; ")}.`;
   }
   const label = (of) => (of.metric === "top1" || of.name.endsWith(`_${of.metric}`) ? of.name : `${of.name} (${of.metric})`);

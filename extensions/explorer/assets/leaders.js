@@ -1,5 +1,5 @@
 "use strict";
-/* Who leads: the sentence that testbed rank prints, ranks with their intervals, mean ranks, averages and ties. */
+/* Rankings: the summary of testbed rank, ranks with their intervals, mean ranks, averages and ties. */
 (() => {
   const E = T.element, NAMED = 3, TIED = 5, Z = 1.959963985; // columns of a note, and models of a line; tied ones; standard errors of an interval of 95 %
 
@@ -7,7 +7,7 @@
 
   const known = new WeakMap(); // column → its tests; null if its values have none
   const place = (index, of) => { const at = index.columnOf.get(of.name); return at !== undefined && index.columns[at].ranked && index.columns[at].metric === of.metric ? at : -1; };
-  /* What is known of the tests of a column's own metric: undefined until they are loaded. */
+  /* The tests of a column's own metric; undefined until they are loaded. */
   const testsOf = (index, of) => { const own = of.whole || of; return known.has(own) || place(index, own) >= 0 ? known.get(own) : null; };
   async function load(index, given) {
     const of = given.whole || given;
@@ -90,7 +90,7 @@
   // Ties -------------------------------------------------------------------------------------------------------------
 
   const NONE = { any: false, paired: false, unpaired: false, has: () => false };
-  /* Which of some models do not differ significantly from the best of them, as testbed grid says it: by the paired tests, and
+  /* Which of some models do not differ significantly from the best of them, as in testbed grid: by the paired tests, and
      those without samples by the 95 % interval of the difference of two independent results. None of a single result. */
   function ties(index, of, models) {
     const tests = testsOf(index, of), way = T.direction(of);

@@ -3,7 +3,7 @@
 (() => {
   const DRAWS = 10000, LEVEL = 0.95, FEW = 1000, Z = 1.959963984540054;
 
-  /* Uniform numbers in (0, 1) from a seed (mulberry32), so that a page says the same each time. */
+  /* Uniform numbers in (0, 1) from a seed (mulberry32), so that pages are reproducible. */
   function generator(seed) {
     let state = seed >>> 0;
     return () => {
@@ -110,7 +110,7 @@
   }
 
   const SIGNIFICANT = 0.05;
-  /* Which of two models is better, or higher where nobody knows which way is better; "tied" where the test finds no difference. */
+  /* The better of two models, or the higher one if the direction is unknown; "tied" if the test finds no difference. */
   T.verdict = function ({ n, difference, p }, larger) {
     if (!n) return "–";
     if (!(p < SIGNIFICANT) || !difference) return "tied";

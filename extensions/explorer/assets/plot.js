@@ -23,7 +23,7 @@
   };
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  /* Where names stand: beside their points, over no other name, no other point, and within the area; pinned ones in any case. */
+  /* Places labels: beside their points, never over another label or point, and within the area; pinned ones always. */
   function placed(named, places, area) {
     const marks = places.length <= BARS ? places : named.map(({ at }) => places[at]), boxes = [], found = [];
     for (const { at, text, must } of named) {
@@ -194,6 +194,6 @@
   T.BARS = BARS;
   T.paths = PATHS;
   T.mark = (style) => E("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" }, E("path", { d: PATHS[style.symbol] || PATHS.circle, style: `fill: ${style.colour === "#000000" ? "var(--text)" : style.colour}` }));
-  /* What colours and lines mean; what symbols mean, the boxes say that choose kinds. */
+  /* A legend of colours and lines; the boxes for kinds explain the symbols. */
   T.legend = (entries) => E("ul", { class: "legend" }, ...entries.filter((each) => !each.kind).map((each) => E("li", {}, each.style ? T.mark(each.style) : E("span", { class: each.band ? "key band" : !each.line ? "key none" : each.line.dash ? "key dashed" : "key" }), each.text)));
 })();

@@ -1,5 +1,5 @@
 "use strict";
-/* The page of a sample: its pictures, its target, and what every model said. */
+/* The page of a sample: its pictures, its target, and the outputs of every model. */
 (() => {
   const S = () => T.samples;
   const E = (...given) => T.element(...given);
@@ -74,7 +74,7 @@
 
   // Models -----------------------------------------------------------------------------------------------------------
 
-  /* What each model said, one object a model. */
+  /* The output of each model, one object per model. */
   function answers(meta, doc, at) {
     const top = doc.top, samples = doc.samples.length, classes = top && S().unpack(top.classes), shares = top && S().unpack(top.shares);
     const scores = Object.entries(doc.scores).map(([name, given]) => [name, S().unpack(given)]);
@@ -98,7 +98,7 @@
     return E("p", { class: "note" }, judged.length ? `${right} of ${judged.length} models right. ` : "",
       most.length ? `Predicted: ${most.map(([label, count]) => `${S().className(meta, label)} (${count})`).join(", ")}${counts.size > most.length ? ", …" : ""}.` : "");
   }
-  /* Rows in the order that is asked for; pinned models first. */
+  /* Rows in the requested order; pinned models first. */
   function ordered(meta, found, query) {
     const pins = new Set(T.pins ? T.pins() : []), text = (query.get("find") || "").toLowerCase();
     const keys = {
@@ -143,7 +143,7 @@
         : each.said && each.said.text !== undefined ? E("div", { class: "words" }, each.said.text.trim() || "(blank)")
           : E("span", { class: "error" }, each.said ? each.said.problem : "no answer"), each.said && each.said.finish ? E("div", { class: "note" }, `ended: ${each.said.finish}`) : null, verdict(each.said)),
       ...names.map((name) => E("td", { class: "number" }, name === meta.right && each.right !== null ? mark(each.right) : S().number(each.scores[name])))));
-    return table("What each model answered", ["model", "answer", ...names], body);
+    return table("Answers of each model", ["model", "answer", ...names], body);
   }
   function scoresTable(meta, doc, rows) {
     const names = Object.keys(doc.scores);

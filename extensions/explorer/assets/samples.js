@@ -1,5 +1,5 @@
 "use strict";
-/* Data of samples: settings, chunks, ids, filters, arrays of evaluations; what other scripts of samples share. */
+/* Data of samples: settings, chunks, ids, filters, arrays of evaluations; and code shared by other scripts of samples. */
 (() => {
   const TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array };
   const RIGHT = 0.5; // a sample whose score is at least this is right
@@ -26,14 +26,14 @@
     return numbered(number, name);
   }
   async function numbered(number, name) {
-    const found = await T.find(`samples/${number}`, `There are no samples of ${name || "this setting"} here. An export has the samples of the settings that --samples names.`);
+    const found = await T.find(`samples/${number}`, `There are no samples of ${name || "this setting"} here. An export has the samples of the settings given by --samples.`);
     if (name && found.setting !== name) throw new Error("The store has changed since this page was opened. Reload the page.");
     found.number = number;
     found.count = found.shown ? found.shown.length : found.n;
     return found;
   }
   const ranks = new WeakMap();
-  /* The place of a sample among those that are shown; −1 if it is not among them. */
+  /* The position of a sample among the shown ones; −1 if it is not shown. */
   function rankOf(meta, position) {
     if (!meta.shown) return position;
     if (!ranks.has(meta)) ranks.set(meta, new Map(meta.shown.map((each, rank) => [each, rank])));
@@ -53,7 +53,7 @@
     const loaded = new Map(await Promise.all(blocks.map(async (block) => [block, await T.load(`samples/${meta.number}/ids/${block}`)])));
     return positions.map((each) => loaded.get(Math.floor(each / meta.block))[each % meta.block]);
   }
-  /* Where a sample is; the hint is tried first, then block after block. */
+  /* Finds a sample; tries the hint first, then block after block. */
   async function find(meta, id, hint) {
     if (Number.isInteger(hint) && hint >= 0 && hint < meta.n && rankOf(meta, hint) >= 0) {
       const { doc, at } = await chunk(meta, hint);
@@ -156,7 +156,7 @@
     const kept = query ? keptOf(query) : {};
     return T.link("sample", [meta.setting, id], { ...kept, at: position });
   };
-  /* A picture that is loaded when it is seen, with words in its place where there is none. */
+  /* A picture that is loaded lazily, with a text if it is missing. */
   function picture(meta, position, alt, asked) {
     const clean = asked || meta.perturbed === "attack"; // an attack makes a picture for each model, which is not stored
     const image = T.element("img", { src: `pictures/${meta.number}/${position}${clean ? "-clean" : ""}.jpg`, alt, loading: "lazy", decoding: "async" });

@@ -1,13 +1,13 @@
 "use strict";
-/* Two columns against each other with a line, and effective robustness to it. */
+/* A scatter plot of two columns with a line, and effective robustness relative to it. */
 (() => {
   const E = T.element, MIDDLE = "imagenetv2-matched-frequency-format-val";
   const LINES = 24, TRIED = 12, USUAL_LEAST = 55, ENOUGH = 0.9; // lines of a list; columns that axes are chosen from; accuracy on val, %; of the most models that a pair has
 
-  /* The columns that are rates of which more is better. */
+  /* The columns with rates where higher is better. */
   const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
   const least = (x) => (x.name === "val" ? USUAL_LEAST : 0);
-  /* Two columns of one task that many models have, where the address does not say which: the first task and the first columns in which there are enough. */
+  /* Two columns of one task that many models have, if the address has none: the first task and the first columns in which there are enough. */
   async function firstPair(index, usable, x, y) {
     let most = { shared: 0, x: x || y || usable[0], y: y || x || usable[0] };
     for (const task of [...new Set([x || y, ...usable].filter(Boolean).map((each) => each.task))]) {
@@ -55,7 +55,7 @@
       } }), T.mark({ symbol, colour: "#777777" }), type)));
   }
   const only = (index) => (each) => each.model.pretraining === index.imagenetOnly;
-  /* What the line goes through, of the index's baselines: what the address says, else the first that these models have. */
+  /* The models to fit the line to, among the index's baselines: that of the address, else the first available. */
   function baselineOf(index, given, every) {
     if (index.baselines.some(({ value }) => value === given.baseline)) return given.baseline;
     if (every.some((each) => each.model.type === index.standard)) return "standard";
@@ -74,7 +74,7 @@
     return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind)) };
   }
   const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` (${T.percent(low)} to ${T.percent(high)})` : ""}`; };
-  const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` : `no line: it takes ${index.fewest} models, and there are ${used.length} ${through.replace(/^all /, "")}; “line through” chooses others`);
+  const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` : `no line: at least ${index.fewest} models are needed, ${used.length} match (${through.replace(/^all /, "")}); “line through” chooses others`);
 
   /* The lines from x to the other columns of its task that many models have: how many models it goes through, slope and r². */
   async function others(index, given) {
@@ -91,14 +91,14 @@
   const METRICS = { top1: "top-1", top5: "top-5" };
   const axis = (index, name) => { const { metric } = index.columns[index.columnOf.get(name)]; return `${name} (${METRICS[metric] || metric}, %)`; };
   const FEW = 12, OUTLYING = 4;
-  /* Which models get a name where there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
+  /* The models to label if there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
   function name(points) {
     const by = (key, sign, number) => points.reduce((found, each) => (found.length < number || sign * each[key] > sign * found.at(-1)[key] ? [...found, each].sort((a, b) => sign * (b[key] - a[key])).slice(0, number) : found), []);
     const few = points.length <= FEW, y = by("y", 1, few ? FEW : 1), [over, under] = [1, -1].map((sign) => by("over", sign, OUTLYING));
     const first = few ? y : [y[0], by("x", 1, 1)[0], over[0], under[0], by("y", -1, 1)[0], ...over.slice(1), ...under.slice(1, -1).reverse()];
     first.forEach((each, at) => { each.named = Math.min(each.named ?? Infinity, at); });
   }
-  /* What colours mean, and where models of several kinds are shown, symbols. */
+  /* A legend of colours, and of symbols if several kinds of models are shown. */
   function groups(index, points) {
     const colours = index.colours.map((colour) => [colour, points.filter(({ style }) => style.colour === colour)]).filter(([, own]) => own.length), kinds = index.kinds.filter(({ name: kind }) => points.some(({ model }) => model.kind === kind));
     const alike = (own) => (own.every(({ style }) => style.symbol === own[0].style.symbol) ? own[0].style.symbol : "circle");

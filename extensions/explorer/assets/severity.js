@@ -36,7 +36,7 @@
     order.forEach((at, place) => { found[at] = Math.max(least, wanted[at], place ? found[order[place - 1]] + LINE : least); });
     return found;
   }
-  /* Lines with symbols and bars in the models' colours, each with its name at its end; models with one mark are told apart by dashes. */
+  /* Lines with symbols and bars in the models' colours, each with its name at its end; dashes distinguish models with the same mark. */
   function curves(rows, loaded, width, title) {
     const right = Math.min(SIZE.right, width * 0.4), { left } = SIZE, top = SIZE.top + (title ? SIZE.title : 0), height = SIZE.height + top, bottom = height - SIZE.bottom, end = width - right, [, first] = loaded[0];
     const levels = loaded.map(([level]) => level), values = rows.flatMap((each) => loaded.flatMap(([, of]) => [of.value[each.at], ...T.interval(of, each.at)])).filter((each) => !Number.isNaN(each));

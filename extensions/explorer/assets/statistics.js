@@ -37,7 +37,7 @@
     return { slope, intercept, r: syy ? sxy / Math.sqrt(sxx * syy) : 0, n: used.length, predict: (x) => from(slope * to(x) + intercept) };
   }
   const RESAMPLES = 1000, DRAWS = 2e6, FEWEST = 100; // of many models fewer resamples
-  /* Where the line of `fit` would lie had other models been drawn, 95 %: [low, high] at places of the scale. */
+  /* The 95 % bootstrap band of the line of `fit`: [low, high] at positions of the scale. */
   function band(points, scale, places) {
     const [to] = SCALES[scale], used = points.map(({ x, y }) => [to(x), to(y)]).filter(([x, y]) => isFinite(x) && isFinite(y)), n = used.length, random = T.random(n), lines = [];
     for (let left = Math.max(FEWEST, Math.min(RESAMPLES, Math.round(DRAWS / n))); left > 0; left -= 1) {

@@ -44,7 +44,7 @@
     }
     paint();
     printing = { box, columns, count, rowAt };
-    /* What rows show now, in the cells that are there, so that what has the focus keeps it. */
+    /* Updates the rows in place, so that the focus is kept. */
     box.repaint = () => {
       for (const old of body.querySelectorAll("tr[aria-rowindex]")) {
         const at = Number(old.getAttribute("aria-rowindex")) - 2, fresh = [...row(columns, rowAt(at), at).cells];

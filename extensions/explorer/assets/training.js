@@ -18,7 +18,7 @@
     if (points.length) points.reduce((best, each) => (each.value > best.value ? each : best)).best = true;
     return { ...own[0], run, name: `mean of ${own.length} settings`, metric: unique(own.map((each) => each.metric)).join(", "), points, lacking: steps.length - whole.length };
   }
-  /* What is drawn: lines of one measure, of runs that count the same, and not too many; and what is not, in words. */
+  /* The drawn lines: of one measure, of runs with the same unit, up to a limit; and a note on the others. */
   function chosen(runs, docs, on, mean, metric) {
     const own = docs.map((doc, at) => doc.curves.filter(({ setting }) => on.has(setting)).map((curve) => lineOf(runs[at], doc, curve))), rates = own.map((each) => each.filter(isRate));
     const every = mean ? rates.flatMap((each, at) => (each.length > 1 ? [average(runs[at], each)] : each)) : own.flat(), [first] = every;
@@ -27,14 +27,14 @@
     left(every.filter((each) => !counted.includes(each)).map(({ run }) => run.label), `not counted in ${first && first.run.unit}s`);
     left(counted.filter((each) => !alike.includes(each)).map(({ name }) => name), `not in ${first && measure(first)}`);
     if (metric) left([...on].filter((name) => !own.flat().some((each) => each.name === name)), `no ${metric}`);
-    if (mean) left(own.flat().filter((each) => !isRate(each)).map(({ name }) => name), "no rate of which more is better");
+    if (mean) left(own.flat().filter((each) => !isRate(each)).map(({ name }) => name), "no rate where higher is better");
     if (alike.length > MOST) notes.push(`Not drawn: ${count(alike.length - MOST, "more line")}; choose fewer runs or settings.`);
     const others = docs.reduce((sum, each) => sum + each.others, 0);
-    if (others) notes.push(`Not drawn: ${count(others, "result")} of checkpoints that are not counted as the others of their run.`);
+    if (others) notes.push(`Not drawn: ${count(others, "result")} of checkpoints with another unit than the rest of their run.`);
     if (mean && lines.some(({ lacking }) => lacking)) notes.push(`Not in the mean: ${count(lines.reduce((sum, each) => sum + each.lacking, 0), "checkpoint")} without a result on some of the settings.`);
     if (mean) notes.push("The interval of a mean goes from the mean of the lower ends to that of the upper ends: about 95 % or more, whichever samples the settings share.");
     const unknown = unique(lines.filter(({ best }) => best === null).map(({ metric }) => metric));
-    if (unknown.length) notes.push(`Whether a higher or a lower ${unknown.join(", ")} is better is not known, so that no checkpoint is marked as the best.`);
+    if (unknown.length) notes.push(`It is unknown whether a higher or a lower ${unknown.join(", ")} is better, so no checkpoint is marked as the best.`);
     return { lines, notes, meanable: rates.some((each) => each.length > 1) };
   }
   /* Boxes to check; the address keeps the names of those that are. */

@@ -1,4 +1,4 @@
-"""``testbed serve``: the explorer on this machine; what it shows follows the store."""
+"""``testbed serve``: serves the explorer on this machine; its pages follow the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from testbed.registry.catalog import Catalog
 
-_SECONDS = 2  # for requests that are under way when it ends
+_SECONDS = 2  # for pending requests at shutdown
 
 
 @store_command
@@ -41,9 +41,9 @@ def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db
         note_parts(store)
     page = Page(db_url, host, port, metric, shown, registry)
     name = f"[{page.host}]" if ":" in page.host else page.host
-    click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (Ctrl-C ends it)")
+    click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (press Ctrl-C to stop)")
     if not is_loopback(host):
-        click.echo("note: anyone who reaches this machine can read them", err=True)
+        click.echo("note: anyone who can reach this machine can read them", err=True)
     try:
         page.serve_forever()
     except KeyboardInterrupt:
@@ -52,13 +52,13 @@ def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db
 
 
 class Page:
-    """A server that listens, and serves only the page, its documents and pictures of samples.
+    """A server for the page, its documents and pictures of samples.
 
     Args:
         db_url: The store.
         host: The address to listen on.
         port: The port; 0 picks a free one.
-        metric: The metric that is shown first; None for each setting's main one.
+        metric: The metric to show first; None for each setting's main one.
         shown: The store's name on the page.
         catalog: The registry, loaded.
 
@@ -70,9 +70,9 @@ class Page:
     def __init__(
         self, db_url: str | None, host: str, port: int, metric: str | None, shown: str, catalog: Catalog
     ) -> None:
-        from testbed.extensions.explorer.app import Served, make_app
+        from testbed.extensions.explorer.app import LiveExplorer, make_app
 
-        self._served = Served(db_url, catalog, metric, shown)
+        self._served = LiveExplorer(db_url, catalog, metric, shown)
         self._server = _server(make_app(self._served, host))
         self._socket = _listening(host, port)
         self.host, self.port = self._socket.getsockname()[:2]
@@ -87,7 +87,7 @@ class Page:
             self._served.close()
 
     def shutdown(self) -> None:
-        """Ends `serve_forever` in another thread."""
+        """Stops `serve_forever` in another thread."""
         self._server.should_exit = True
 
 
@@ -110,7 +110,7 @@ def _server(app: Any) -> uvicorn.Server:
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio sends answers without delay only where it is; else each takes 40 ms more.
+    # asyncio sends answers without delay only if the protocol is given; otherwise each takes 40 ms more.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

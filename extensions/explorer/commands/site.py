@@ -1,4 +1,4 @@
-"""``testbed site``: the explorer as a folder of files, which needs no server and asks nobody for anything."""
+"""``testbed site``: writes the explorer as a folder of files that works without a server or network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from testbed.errors import TestbedError
     default=500,
     show_default=True,
     metavar="N",
-    help="At most N samples of each: half of them those that most models get wrong, half evenly spread. 0: all.",
+    help="Maximum number of samples of each: half are those that most models get wrong, half are evenly spread. 0:"
+    " all.",
 )
 @plugin_option
 @data_root_option
@@ -42,7 +43,7 @@ def command(
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
-    """Write results as web pages, to open or to put on any server."""
+    """Write results as web pages that need no server."""
     from testbed.db.store import Store
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write

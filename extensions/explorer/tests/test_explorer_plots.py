@@ -87,7 +87,7 @@ def test_choosing_one_axis_keeps_the_other_which_is_in_the_address_then(page, si
 @drive
 def test_a_line_takes_five_models(page, site, table):
     val = sorted(row["val"] for name, row in table.items() if re.fullmatch(r"resnet50|vgg19|standard\d+", name))
-    for count, text in ((5, "line through 5 models"), (4, "no line: it takes 5 models, and there are 4 models")):
+    for count, text in ((5, "line through 5 models"), (4, "no line: at least 5 models are needed, 4 match")):
         go(page, site, f"{PLOT}&least={val[-count]}")
         assert text in page.locator("main .note").inner_text()
         assert ("95 % band" in page.evaluate("T.shownPlot.svg()")) == (count == 5)

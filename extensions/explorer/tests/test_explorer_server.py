@@ -32,7 +32,7 @@ from toy import toy_catalog, toy_setting
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.errors import MissingExtraError, TestbedError
-from testbed.extensions.explorer.app import Served, make_app
+from testbed.extensions.explorer.app import LiveExplorer, make_app
 from testbed.extensions.explorer.commands.serve import Page
 from testbed.extensions.explorer.commands.site import command
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
@@ -256,7 +256,7 @@ def test_a_port_that_is_taken_is_said(server, world):
 
 def test_what_is_served_follows_the_store(world, tmp_path):
     copy = shutil.copy(Path(world[0]), tmp_path / "copy.db")
-    served = Served(str(copy), world[1], None, "copy.db")
+    served = LiveExplorer(str(copy), world[1], None, "copy.db")
     assert b'"one"' in served.document("samples/5")
     with Store.open(str(copy), "write") as store:
         store.removal.hide("one", "plain")
@@ -270,7 +270,7 @@ def test_what_is_served_follows_the_store(world, tmp_path):
 def test_without_the_extra_the_hint_says_what_to_install(monkeypatch, world):
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(MissingExtraError, match=r"needs the package starlette: pip install -e '\.\[serve\]'"):
-        make_app(Served(world[0], world[1], None, "store.db"), "127.0.0.1")
+        make_app(LiveExplorer(world[0], world[1], None, "store.db"), "127.0.0.1")
 
 
 # As files ---------------------------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ def test_a_server_that_has_stopped_is_said(page, world):
         link = opened.wait_for_selector('#board tbody a[href*="cell/"]')
     link.click()
     opened.wait_for_selector("dialog[open] .problem")
-    assert "The server does not answer" in opened.locator("dialog .problem").inner_text()
+    assert "The server does not respond" in opened.locator("dialog .problem").inner_text()
 
 
 @drive

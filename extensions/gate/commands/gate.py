@@ -1,4 +1,4 @@
-"""``testbed gate``: whether a new model may replace another one, by a policy."""
+"""``testbed gate``: decides by a policy whether a new model may replace another one."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from testbed.console.output import CLUSTERED, footnote, print_json, sample_count
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.extensions.gate.decision import Decision, Judged
+    from testbed.extensions.gate.decision import Decision, RuleVerdict
 
 EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
 _HEADER = ("tier", "setting", "n", "baseline", "gain", "interval", "margin", "", "would show", "if equal")
 _NAMED = 5
-SMALL = 0.05  # a margin below it may be meant as a fraction
+SMALL = 0.05  # a smaller margin may have been meant as a fraction
 
 
 @store_command
 @click.argument("policy", cls=Argument, type=click.Path(path_type=Path), metavar="POLICY")
 @click.option("--candidate", cls=Option, required=True, help="The new model.", **STORED_MODEL)
-@click.option("--baseline", cls=Option, required=True, help="The one before.", **STORED_MODEL)
+@click.option("--baseline", cls=Option, required=True, help="The current model.", **STORED_MODEL)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url: str | None, as_json: bool) -> int:
     """Check whether a model loses more than a policy accepts.
 
-    POLICY is a YAML file: settings, and the loss on each that is accepted. Exits with 0 if all that must hold is shown
-    to hold, with 1 if a larger loss is shown, and with 2 if neither is, or if something is missing.
+    POLICY is a YAML file with settings and the accepted loss on each. Exits with 0 if all required margins are shown
+    to hold, with 1 if a larger loss is shown, and with 2 if neither is shown, or if something is missing.
 
     \b
     Example:
@@ -55,14 +55,14 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
         click.echo(_markdown(found))
     else:
         click.echo(f"{prose(sentence(found))}\n\n{table(_HEADER, map(_cells, found.rows), right=(2, 3, 4, 6, 8, 9))}")
-        for each in _notes(found):
-            note(each)
+        for text in _notes(found):
+            note(text)
         footnote(_explained(found))
     return EXITS[found.verdict]
 
 
 def sentence(found: Decision) -> str:
-    """The verdict and why."""
+    """The verdict and its reasons."""
     from testbed.extensions.gate.decision import LOSES, OPEN, PASSES
     from testbed.extensions.gate.policy import MUST
 
@@ -81,7 +81,7 @@ def sentence(found: Decision) -> str:
     return f"{against} is not decided: open on {_listed(left)}."
 
 
-def _where(row: Judged) -> str:
+def _where(row: RuleVerdict) -> str:
     return row.eval_setting if row.group is None else f"{row.eval_setting}, {row.rule.by} {row.group}"
 
 
@@ -90,12 +90,12 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:_NAMED]) + more
 
 
-def _amount(row: Judged, value: float, sign: bool = True) -> str:
+def _amount(row: RuleVerdict, value: float, sign: bool = True) -> str:
     text = f"{100 * value:+.2f}" if row.points else f"{value:+.4g}"
     return (text if sign else text.lstrip("+-")).replace("-", "−")
 
 
-def _cells(row: Judged) -> list[str]:
+def _cells(row: RuleVerdict) -> list[str]:
     margin = f"{row.rule.margin:g}"
     if row.change is None:
         return [row.rule.tier, _where(row), "–", "–", "–", "–", margin, row.verdict, "–", "–"]
@@ -115,17 +115,17 @@ def _notes(found: Decision) -> list[str]:
     notes = [f"{_where(row)}: {row.why}" for row in found.rows if row.why]
     small = sorted({row.rule.margin for row in found.rows if row.points and 0 < row.rule.margin < SMALL})
     notes += [
-        f"margin {each:g}: points? It accepts a loss of {each:g} % of the samples; for {100 * each:g} % write"
-        f" {100 * each:g}"
-        for each in small
+        f"margin {number:g}: points? It accepts a loss of {number:g} % of the samples; for {100 * number:g} % write"
+        f" {100 * number:g}"
+        for number in small
     ]
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:
         notes.append(f"these cannot fail, since no loss would be shown with so few samples: {_listed(blind)}")
     if not any(row.rule.tier == MUST for row in found.rows) and found.cost is None:
-        notes.append("no rule of the policy must hold, so that this gate cannot fail")
+        notes.append("no rule of the policy must hold, so this gate cannot fail")
     own, other = found.parameters
     if found.cost is not None:
-        told = " and ".join("an unknown number" if each is None else f"{each:,}" for each in (own, other))
+        told = " and ".join("an unknown number" if number is None else f"{number:,}" for number in (own, other))
         notes.append(
             f"parameters of the candidate and of the baseline: {told}; accepted: at most"
             f" {found.policy.parameters:g} times as many; {found.cost}"
@@ -150,7 +150,7 @@ def _markdown(found: Decision) -> str:
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
     rows = [line(_HEADER), line(["---"] * len(_HEADER)), *(line(_cells(row)) for row in found.rows)]
-    notes = [f"- {each}" for each in _notes(found)]
+    notes = [f"- {note}" for note in _notes(found)]
     shown = [f"**{sentence(found)}**", "\n".join(rows), *(["\n".join(notes)] if notes else [])]
     return "\n\n".join([*shown, f"<sub>{_explained(found)}</sub>"])
 

@@ -96,7 +96,7 @@ def test_a_rule_that_cannot_fail_is_named(store, gate):
     done = gate("margin: 60\nrules: [few]\n", "same")
     assert "these cannot fail, since no loss would be shown with so few samples: few" in done.stderr
     done = gate("margin: 2\nrules:\n  - {setting: val, tier: should}\n", "same")
-    assert "no rule of the policy must hold, so that this gate cannot fail" in done.stderr
+    assert "no rule of the policy must hold, so this gate cannot fail" in done.stderr
 
 
 def test_parameters_count(gate):

@@ -22,6 +22,6 @@ def command(file: Path, db_url: str | None) -> int:
     with Store.open(db_url) as store:
         found = store.results.find(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
         note_parts(store)
-    rows, columns = export_csv([each for each in found if not is_part(each.eval_setting)], file)
+    rows, columns = export_csv([result for result in found if not is_part(result.eval_setting)], file)
     click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {file}")
     return 0

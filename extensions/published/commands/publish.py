@@ -1,4 +1,4 @@
-"""``testbed publish``: measured results and their site in a folder, for a git repository or a data set on the hub."""
+"""``testbed publish``: writes measured results and their site to a folder, for a git repository or the hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITE_TITLE = "Results"  # not the name of the folder: equal stores give equal fi
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @models_option
 @settings_option
-@click.option("--no-site", is_flag=True, help="Only the results, without web pages.")
+@click.option("--no-site", is_flag=True, help="Write only the results, without web pages.")
 @plugin_option
 def command(
     folder: Path,
@@ -34,7 +34,7 @@ def command(
     """Publish measured results in a git repository or a data set.
 
     DIR gets results.csv, manifest.json, a README with a table, and a site. testbed published add DIR reads them into
-    another store, with all digits. Equal stores give equal files.
+    another store, with full precision. Equal stores give equal files.
     """
     from testbed.db.store import Store
     from testbed.extensions.published.publishing import publish
@@ -54,7 +54,7 @@ def command(
 
 
 def _write_sites(folder: Path) -> int:
-    """Writes the pages of all installed makers; returns the number of files."""
+    """Writes the pages of all installed site makers; returns the number of files."""
     from testbed import extending
     from testbed.db.store import Store
     from testbed.extensions.published.adding import add, read_folder

@@ -1,4 +1,4 @@
-"""``testbed published``: what others published, side by side and beside what was measured here."""
+"""``testbed published``: compares published values with each other and with your own results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from testbed.errors import TestbedError
 if TYPE_CHECKING:
     from testbed.claims.compare import Coverage, Disagreement
     from testbed.entities import Claim, Result
-    from testbed.extensions.published.adding import Added
+    from testbed.extensions.published.adding import FileClaims
 
-DETAIL = " " * 11  # before what is told of the value above
+DETAIL = " " * 11  # indentation of details about the value above
 _NAMED = 4  # names of a reason
-_COLUMNS = 8  # columns whose values are no claims
+_COLUMNS = 8  # listed columns whose values are not claims
 _USUAL = "top1"
 
 
@@ -42,13 +42,13 @@ _USUAL = "top1"
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the files from this folder: a clone of the source's repository, or one with a folder for each source.",
+    help="Read the files from this folder: a clone of the source's repository, or one with a folder for each source.",
 )
 def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_json: bool) -> int:
     """Store the tables of known sources.
 
-    The sources are timm, open_clip, clip_benchmark, mobileclip, robustbench and mteb; default: all. Files are
-    downloaded from GitHub, each at a fixed commit, into the cache folder, and their digests are checked.
+    The sources are timm, open_clip, clip_benchmark, mobileclip, robustbench and mteb; the default is all of them. Files
+    are downloaded from GitHub, each at a fixed commit, into the cache folder, and their digests are checked.
     """
     from testbed.db.store import Store
     from testbed.extensions.published.adding import add_known
@@ -61,8 +61,11 @@ def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_js
             note(f"{folder} does not hold {count(len(missing), 'file')}, such as {missing[0].file}")
     else:
         found, missing = downloaded(wanted, note)
-        for each in missing:
-            note(f"{each.file} was collected from {each.path} of {each.repository}; --from DIR takes it from a folder")
+        for missing_name in missing:
+            note(
+                f"{missing_name.file} was collected from {missing_name.path} of {missing_name.repository}; use --from"
+                " DIR to read it from a folder"
+            )
     with Store.create(db_url) as store:
         added = [add_known(store, file, path) for file, path in found.items()]
     _print_added(added, as_json)
@@ -77,7 +80,7 @@ def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_js
     "words",
     cls=ManyWords,
     metavar="WORD",
-    help="The columns of a table of another form: model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
+    help="The columns of a table in another format: model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
     " metric=COLUMN|NAME unit=percent|fraction|NAME n=COLUMN|NUMBER.",
 )
 @plugin_option
@@ -86,7 +89,7 @@ def add(
 ) -> int:
     """Store the values of a file.
 
-    FILE is a table or a JSON file, whose form is recognised by its columns, or a folder of JSON files of one form.
+    FILE is a table or a JSON file, whose format is recognised by its columns, or a folder of JSON files in one format.
     """
     from testbed.claims.document import read_document
     from testbed.db.store import Store
@@ -107,9 +110,9 @@ def add(
 @model_argument
 @setting_argument
 def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
-    """Show what was published about a cell, and what was measured here.
+    """Show published values of a cell beside your own.
 
-    Models with the same weights count as one, whatever they are called.
+    Models with the same weights count as one, regardless of their names.
     """
     from testbed.claims.agreement import measured_in_words, standings
     from testbed.claims.compare import cell
@@ -128,7 +131,7 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         return 0
     if not claims and not measured:
         raise TestbedError(
-            f"nothing is published or measured about {model} on {setting}; testbed published coverage lists the sources"
+            f"no published or measured values of {model} on {setting}; testbed published coverage lists the sources"
         )
     for claim in claims:
         _print_claim(claim, model)
@@ -146,7 +149,9 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
 
 @store_command
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
-@click.option("--by", type=float, default=1, show_default=True, metavar="POINTS", help="List what differs by more.")
+@click.option(
+    "--by", type=float, default=1, show_default=True, metavar="POINTS", help="List pairs that differ by more."
+)
 @models_option
 @settings_option
 @limit_option
@@ -161,37 +166,37 @@ def disagree(
 ) -> int:
     """List values of different sources that differ.
 
-    Two values are a pair if they are of the same weights on the same setting by the same metric.
+    Two values form a pair if they share weights, setting and metric.
     """
     from testbed.claims.compare import about, disagreements
     from testbed.claims.names import mapped_now
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        known = [each.name for each in store.claims.sources()]
-        if unknown := [each for each in sources if each not in known]:
+        known = [source.name for source in store.claims.sources()]
+        if unknown := [source for source in sources if source not in known]:
             stored = ", ".join(dict.fromkeys(known)) or "no sources"
-            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {stored} are")
+            raise TestbedError(f"nothing from {unknown[0]!r} is stored; stored sources: {stored}")
         claims = mapped_now(store, store.claims.find(sources=sources or None))
     found = disagreements(about(claims, models, settings))
     if as_json:
-        print_json([_as_object(each, Decimal(repr(by))) for each in found])
+        print_json([_as_object(disagreement, Decimal(repr(by))) for disagreement in found])
         return 0
     if not found:
-        say("no two sources have a value of the same weights on the same setting by the same metric")
-    for each in found:
-        say(each.summary(by))
-    for each in found:
-        _print_pairs(each, Decimal(repr(by)), limit)
+        say("no two sources have values with the same weights, setting and metric")
+    for disagreement in found:
+        say(disagreement.summary(by))
+    for disagreement in found:
+        _print_pairs(disagreement, Decimal(repr(by)), limit)
     return 0
 
 
 @store_command
 def coverage(db_url: str | None, as_json: bool) -> int:
-    """Show what is stored of each source, and what could not be assigned.
+    """Show how many values of each source are stored, and which could not be assigned.
 
-    Values are claims, or no claims, such as numbers of parameters. A claim is mapped if testbed has its model and its
-    eval setting.
+    Values are either claims or other numbers, such as numbers of parameters. A claim is mapped if testbed has its
+    model and its eval setting.
     """
     from testbed.claims.compare import coverage as covered
     from testbed.claims.names import mapped_now
@@ -200,35 +205,38 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     with Store.open(db_url) as store:
         found = covered(store.claims.sources(), mapped_now(store, store.claims.find()))
     if as_json:
-        print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
+        print_json([{**vars(source), "values": source.values, "mapped": source.mapped} for source in found])
         return 0
     if not found:
         say("nothing is stored; testbed published fetch stores the known sources")
         return 0
     rows = [
-        [each.name, *(f"{number:,}" for number in (each.files, each.rows, each.values, each.claims, each.mapped))]
-        for each in found
+        [
+            source.name,
+            *(f"{number:,}" for number in (source.files, source.rows, source.values, source.claims, source.mapped)),
+        ]
+        for source in found
     ]
     click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
-    for each in found:
-        _print_reasons(each)
+    for source in found:
+        _print_reasons(source)
     return 0
 
 
 @store_command
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
 def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Choose the sources whose values count first.
+    """Set the order of preference of sources.
 
-    Where nothing was measured, the results have what is published: of several values that of the first source. The
-    named sources come first, the others keep their order. Without a name, the order is printed.
+    Cells without measured values show published ones; if there are several, that of the first source. The named\n
+    sources come first, the others keep their order. Without a name, prints the order.
     """
     from testbed.db.store import Store
 
     with Store.open(db_url, "write" if sources else "read") as store:
         known = store.claims.order()
-        if unknown := [each for each in sources if each not in known]:
-            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {', '.join(known) or 'no sources'} are")
+        if unknown := [source for source in sources if source not in known]:
+            raise TestbedError(f"nothing from {unknown[0]!r} is stored; stored sources: {', '.join(known) or 'none'}")
         if sources:
             store.claims.prefer(sources)
             known = store.claims.order()
@@ -249,12 +257,12 @@ def _as_object(found: Disagreement, by: Decimal) -> dict[str, Any]:
         "more_than_5_points": len(found.beyond(Decimal(5))),
         "differing": [
             {
-                "points": float(each.points),
-                "weights": each.weights,
-                "first": asdict(each.first),
-                "second": asdict(each.second),
+                "points": float(pair.points),
+                "weights": pair.weights,
+                "first": asdict(pair.first),
+                "second": asdict(pair.second),
             }
-            for each in found.beyond(by)
+            for pair in found.beyond(by)
         ],
     }
 
@@ -265,13 +273,13 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
         return
     rows = [
         [
-            f"{each.points:+.2f}",
-            each.first.model,
-            _on(each.first),
-            percent(each.first.value),
-            percent(each.second.value),
+            f"{pair.points:+.2f}",
+            pair.first.model,
+            _on(pair.first),
+            percent(pair.first.value),
+            percent(pair.second.value),
         ]
-        for each in beyond[:limit]
+        for pair in beyond[:limit]
     ]
     header = ["points", "model", "eval setting", found.first, found.second]
     click.echo(f"\n{table(header, rows, right=(0, 3, 4))}")
@@ -280,7 +288,7 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
 
 
 def _on(claim: Claim) -> str:
-    """The setting, with the metric and the slice where they are not the usual ones."""
+    """The setting, with the metric and the slice if they are not the usual ones."""
     further = [*([] if claim.metric == _USUAL else [claim.metric]), *([] if claim.slice == OVERALL else [claim.slice])]
     return " ".join([claim.eval_setting, *further])
 
@@ -316,29 +324,37 @@ def _print_reasons(found: Coverage) -> None:
         say(f"\n{found.name}: {_unmapped(names.total())}: {why}:")
         say(f"  {', '.join(named)}{more}")
     if found.left_out:
-        say(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
+        say(f"\n{found.name}: {found.left_out.total():,} values are not claims:")
         named = [f"{name} {number:,}" for name, number in found.left_out.most_common(_COLUMNS)]
         others = len(found.left_out) - len(named)
         named += [f"and {count(others, 'further column')}"] if others else []
         say(f"  {', '.join(named)}")
 
 
-def _print_added(added: Sequence[Added], as_json: bool) -> None:
+def _print_added(added: Sequence[FileClaims], as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {**asdict(each.source), "claims": len(each.claims), "new": each.new, "unmapped": each.unmapped}
-                for each in added
+                {
+                    **asdict(added_file.source),
+                    "claims": len(added_file.claims),
+                    "new": added_file.new,
+                    "unmapped": added_file.unmapped,
+                }
+                for added_file in added
             ]
         )
         return
-    names = list(dict.fromkeys(each.source.name for each in added))
+    names = list(dict.fromkeys(added_file.source.name for added_file in added))
     rows = []
     for name in names:
-        of = [each for each in added if each.source.name == name]
-        claims, new = (sum(numbers) for numbers in ((len(each.claims) for each in of), (each.new for each in of)))
-        mapped = claims - sum(each.unmapped.total() for each in of)
-        read = sum(each.source.rows for each in of)
+        of = [added_file for added_file in added if added_file.source.name == name]
+        claims, new = (
+            sum(numbers)
+            for numbers in ((len(added_file.claims) for added_file in of), (added_file.new for added_file in of))
+        )
+        mapped = claims - sum(added_file.unmapped.total() for added_file in of)
+        read = sum(added_file.source.rows for added_file in of)
         rows.append([name, *(f"{number:,}" for number in (len(of), read, claims, new, mapped))])
     click.echo(table(["source", "files", "rows", "claims", "new", "mapped"], rows, right=range(1, 6)))
     if len(added) == 1:

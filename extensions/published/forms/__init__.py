@@ -1,4 +1,4 @@
-"""Forms of files of published values, one module each; `forms` has them in the order in which they are tried."""
+"""Formats of files of published values, one module each; `forms` returns them in the order of trial."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ OWN: tuple[Form, ...] = (
 
 @cache
 def forms() -> tuple[Form, ...]:
-    """Returns all forms in the order in which they are tried: `OWN`, then those of other extensions."""
+    """Returns all formats in the order of trial: `OWN`, then those of other extensions."""
     return (*OWN, *extending.load_all(extending.CLAIMS, logging.getLogger("testbed").warning).values())

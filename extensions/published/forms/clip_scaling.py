@@ -1,4 +1,4 @@
-"""The table of CLIP benchmark's scaling study: zero-shot results with the samples that each model saw in training."""
+"""The table of CLIP benchmark's scaling study: zero-shot results, with the number of training samples of each model."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MEANS = ("imagenet_robustness", "vtab", "vtab+")
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return {*KEYS, "samples_seen"} <= set(document.header)
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The models as ``ARCHITECTURE,TAG``, of which ``model_fullname`` has a space between the two."""
+    """Yields the models as ``ARCHITECTURE,TAG``; ``model_fullname`` has a space between the two."""
     document.require_columns((*KEYS, "arch", *TRAINING, *LEFT_OUT, *METRICS))
     for row, fields in document.lines():
         model, dataset = fields["model_fullname"].strip().replace(" ", ",", 1), fields["downstream_dataset"]

@@ -8,8 +8,8 @@ from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 TOP1 = top(1)
 WORST_REGION = rate("acc_worst_region")
 WORST_GROUP = rate("acc_wg")
-# What DataComp calls a data set → the key of its evaluation, which is testbed's setting where it has one, and its main
-# metric (as ``main_metric`` in DataComp's records says).
+# DataComp's name of a data set → the key of its evaluation, which is testbed's setting if it has one, and its main\n#
+# metric (``main_metric`` in DataComp's records).
 DATACOMP: dict[str, tuple[str, MetricSpec]] = {
     "ImageNet 1k": ("imagenet1k", TOP1),
     "Caltech-101": ("vtab/caltech101", MEAN_PER_CLASS_RECALL),
@@ -50,7 +50,7 @@ DATACOMP: dict[str, tuple[str, MetricSpec]] = {
     "Dollar Street": ("fairness/dollar_street", rate("acc_top5_wg")),
     "GeoDE": ("fairness/geode", WORST_GROUP),
 }
-# DataComp's keys that testbed spells otherwise.
+# DataComp's keys that testbed spells differently.
 KEYS = {
     "retrieval/flickr_1k_test_image_text_retrieval": "flickr30k",
     "retrieval/mscoco_2014_5k_test_image_text_retrieval": "mscoco_captions",
@@ -84,9 +84,9 @@ MTEB = {
 
 
 def mteb_setting(task: str) -> str | None:
-    """The eval setting of a task of MTEB's; None for one that testbed has nothing like.
+    """The eval setting of a task of MTEB's; None if testbed has no equivalent.
 
-    MTEB has probes under the names of some data sets alone, such as ``CIFAR10``.
+    In MTEB, plain names of some data sets, such as ``CIFAR10``, are probes.
     """
     name = task.removesuffix(ZERO_SHOT)
     return MTEB.get(name) if name != task else None

@@ -26,7 +26,7 @@ METRICS = {
 }
 RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
 FURTHER = re.compile(r"mean_recall@\d+|(avg_)?jaccard_score[\d_-]*|(F1|recall)-macro_all|(acc|toxicity)_[\w:-]+")
-COPY = "main_metric"  # one of the other values again
+COPY = "main_metric"  # a copy of one of the other values
 COUNT = "count_"
 SUGAR_CREPE = "comp/sugarcrepe_"
 FIELDS = ("key", "dataset", "metrics")
@@ -46,12 +46,12 @@ MODELS = {
 
 
 def matches(document: Document) -> bool:
-    """By the keys of its first record."""
+    """Recognizes the file by the keys of its first record."""
     return bool(document.records) and set(FIELDS) <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """All metrics; those of a group of samples, ``acc_region:0``, with the group as their slice."""
+    """Yields all metrics; those of a group of samples, ``acc_region:0``, have the group as their slice."""
     model = MODELS.get(document.stem, document.stem)
     for number, record in enumerate(document.records, start=1):
         document.require_columns(FIELDS, given=record)
@@ -59,7 +59,7 @@ def read(document: Document, reading: Reading) -> None:
         document.require_texts(record, ("key",), row)
         if not isinstance(metrics, dict):
             raise StoreError(f"{document.path}, {row}: metrics should be an object")
-        document.require_columns([each for each in metrics if _is_known(each)], given=metrics)
+        document.require_columns([metric for metric in metrics if _is_known(metric)], given=metrics)
         for key, text in metrics.items():
             if key == COPY or key.startswith(COUNT):
                 reading.leave(key.partition(":")[0], text)
@@ -96,7 +96,9 @@ def _setting(key: str) -> str:
 
 def _count(key: str, metrics: Mapping[str, Any]) -> int | None:
     """The number of samples of a group: that of ``acc_race_race_binary:0`` is ``count_race_binary:0``."""
-    fitting = [each for each in metrics if each.startswith(COUNT) and key.endswith(f"_{each.removeprefix(COUNT)}")]
+    fitting = [
+        metric for metric in metrics if metric.startswith(COUNT) and key.endswith(f"_{metric.removeprefix(COUNT)}")
+    ]
     longest = max(fitting, key=len, default=None)
     number = re.fullmatch(r"(\d{1,9})(\.0*)?", str(metrics[longest]), re.ASCII) if longest else None
     return int(number[1]) if number else None

@@ -1,6 +1,6 @@
 """Every Eval Ever's records: a JSON object for each run of a model, with a list of results (schemas 0.2 and 0.3).
 
-Records that testbed wrote say in their details what a metric declares, and which samples it is of.
+Records written by testbed have the metric's declaration and its samples in their details.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ OF_RESULT = (
     "detailed_evaluation_results_url",
 )
 KNOWN = {each.name: each for each in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
-SCORE = "score"  # of a metric that has no name
+SCORE = "score"  # name of a metric without one
 LONGEST = 60  # characters of a description that names a metric
 _LONGEST_NAME = 256  # characters of the name of a metric or a slice
 _LONGEST_NUMBER = 400  # characters
 
 
 def matches(document: Document) -> bool:
-    """By the keys of its record."""
+    """Recognizes the file by the keys of its record."""
     return bool(document.records) and set(KEYS) <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The model under its id, the setting under the evaluation's name.
+    """Yields the model under its id, the setting under the evaluation's name.
 
-    A score from 0 to 1 is a fraction, one from 0 to 100 percent; another range is a unit of its own.
+    A score from 0 to 1 is a fraction, one from 0 to 100 percent; any other range is a unit of its own.
     """
     for number, record in enumerate(document.records, start=1):
         document.require_columns((*KEYS, *ABOUT), given=record)
@@ -55,7 +55,7 @@ def read(document: Document, reading: Reading) -> None:
         model = _object(record, "model_info")
         document.require_texts(model, ("id",), f"{where}, model_info")
         results = record["evaluation_results"]
-        if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
+        if not isinstance(results, list) or not all(isinstance(entry, dict) for entry in results):
             raise StoreError(f"{document.path}, {where}: evaluation_results should be a list of objects")
         for place, result in enumerate(results, start=1):
             _read_result(document, reading, record, result, f"{where}, result {place}")
@@ -87,7 +87,7 @@ def _count(text: Any) -> int | None:
 
 
 def _error(text: Any, whole: int, where: str) -> float | None:
-    """A standard error; as the score in percent, if that is."""
+    """Parses a standard error; in percent if the score is."""
     if text is None:
         return None
     found = _number(text)
@@ -97,7 +97,7 @@ def _error(text: Any, whole: int, where: str) -> float | None:
 
 
 def _number(text: Any) -> float | None:
-    """A number as `Document` has it; None if it is none."""
+    """Parses a number like `Document`; None if it is not a number."""
     try:
         return float(text) if isinstance(text, str) and len(text) < _LONGEST_NUMBER else None
     except ValueError:
@@ -105,7 +105,7 @@ def _number(text: Any) -> float | None:
 
 
 def _own_metric(config: Mapping[str, Any], details: Mapping[str, Any], where: str) -> MetricSpec:
-    """The metric as testbed declared it.
+    """Returns the metric as declared by testbed.
 
     Raises:
         StoreError: If the details are not testbed's.
@@ -115,7 +115,7 @@ def _own_metric(config: Mapping[str, Any], details: Mapping[str, Any], where: st
         None if config.get(key) in UNBOUNDED else _number(config.get(key)) for key in ("min_score", "max_score")
     )
     try:
-        better, headline, zero_one = (json.loads(str(details[each])) for each in DECLARATIONS)
+        better, headline, zero_one = (json.loads(str(details[text])) for text in DECLARATIONS)
     except (KeyError, ValueError, RecursionError):
         better, headline, zero_one = "", 0, False
     fits = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and isinstance(unit, str) and len(unit) <= LONGEST
@@ -133,9 +133,9 @@ def _is_nan(number: float | None) -> bool:
 
 
 def _metric(config: Mapping[str, Any]) -> tuple[MetricSpec, int]:
-    """The metric, and how the fraction 1 is written."""
+    """The metric, and the representation of the fraction 1."""
     named = [config.get(key) for key in ("metric_id", "metric_name", "evaluation_description")]
-    name = next((each for each in named if isinstance(each, str) and each and len(each) <= LONGEST), SCORE)
+    name = next((entry for entry in named if isinstance(entry, str) and entry and len(entry) <= LONGEST), SCORE)
     better = LOWER if config.get("lower_is_better") is True else HIGHER
     ends = [str(config.get(key, "")).removesuffix(".0") for key in ("min_score", "max_score")]
     if name in KNOWN:
@@ -148,7 +148,7 @@ def _metric(config: Mapping[str, Any]) -> tuple[MetricSpec, int]:
 
 
 def _protocol(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]:
-    """What is known of how a score was measured."""
+    """The known protocol of a score."""
     data = _object(result, "source_data")
     library, source = _object(record, "eval_library"), _object(record, "source_metadata")
     arguments = _object(_object(result, "generation_config"), "generation_args")
@@ -161,7 +161,7 @@ def _protocol(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str,
         "evaluated at": result.get("evaluation_timestamp") or record.get("evaluation_timestamp"),
         **{key.replace("_", " "): arguments.get(key) for key in ("temperature", "max_tokens", "prompt_template")},
     }
-    return {key: str(each) for key, each in told.items() if isinstance(each, str) and each}
+    return {key: str(value) for key, value in told.items() if isinstance(value, str) and value}
 
 
 def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:

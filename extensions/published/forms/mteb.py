@@ -23,7 +23,7 @@ ABOUT = ("dataset_revision", "mteb_dataset_name")
 LEFT_OUT = ("evaluation_time", "kg_co2_emissions", "date", "evaluation_phases")
 OF_SCORES = ("hf_subset", "languages", "mteb_version")
 ACCURACY = "accuracy"
-MAIN_SCORE = MetricSpec("main_score", "", HIGHER)  # which metric that is, MTEB's task says and the file does not
+MAIN_SCORE = MetricSpec("main_score", "", HIGHER)  # MTEB's task defines this metric, the file does not
 DEFAULT = "default"
 COLUMNS = (
     *("model", "model_revision", "task", "dataset_revision", "mteb_version", "split", "subset"),
@@ -42,14 +42,14 @@ META = "model_meta.json"
 
 
 def matches(document: Document) -> bool:
-    """By the columns of a table, or the keys of a file's record."""
+    """Recognizes the file by the columns of a table, or by the keys of a record."""
     if document.header:
         return set(NEEDED) <= set(document.header)
     return bool(document.records) and {"task_name", "scores"} <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The model under the name of its repository, the setting under the task's where testbed has none for it."""
+    """Yields the model under its repository's name, the setting under the task's if testbed has none for it."""
     if document.header:
         _read_table(document, reading)
     for record in document.records:
@@ -67,7 +67,7 @@ def _read_table(document: Document, reading: Reading) -> None:
 
 
 def _read_record(document: Document, reading: Reading, record: Mapping[str, Any]) -> None:
-    """Of the tasks that testbed knows the accuracy, of others the main score."""
+    """Yields the accuracy for known tasks, the main score for others."""
     document.require_columns((*KEYS, *ABOUT, *LEFT_OUT), given=record)
     document.require_texts(record, ("task_name",), "the result")
     model, revision, file = _place(document)
@@ -95,17 +95,17 @@ def _scores(document: Document, record: Mapping[str, Any]) -> Iterator[tuple[str
     """Each split with the scores of each subset."""
     splits = record["scores"]
     for split, several in splits.items() if isinstance(splits, dict) else [("", None)]:
-        if not isinstance(several, list) or not all(isinstance(each, dict) for each in several):
+        if not isinstance(several, list) or not all(isinstance(scores, dict) for scores in several):
             raise StoreError(f"{document.path}: scores should be an object with a list of objects for each split")
-        for each in several:
-            yield split, each
+        for scores in several:
+            yield split, scores
 
 
 def _place(document: Document) -> tuple[str, str, str]:
     """The model, its revision, and the file in MTEB's repository.
 
     Raises:
-        StoreError: If neither the folders nor a file beside it tell the model.
+        StoreError: If neither the folders nor a file beside it name the model.
     """
     revision, model, results, *_ = (*document.folders, "", "", "")
     meta = Path(document.path).with_name(META)
@@ -124,14 +124,14 @@ def _place(document: Document) -> tuple[str, str, str]:
 
 
 def as_table(folder: Path, pattern: str) -> str:
-    """The results of a clone on the tasks that testbed knows, as one table in `mteb`'s form.
+    """Collects the results of a clone on known tasks as one table in `mteb`'s format.
 
     Args:
         folder: The clone.
-        pattern: Which files to take.
+        pattern: Pattern of the files to read.
 
     Raises:
-        StoreError: If one cannot be read.
+        StoreError: If a file cannot be read.
     """
     text = io.StringIO()
     table = csv.writer(text)

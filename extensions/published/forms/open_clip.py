@@ -20,14 +20,14 @@ PROTOCOL = {"prompts": "DataComp's"}
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return tuple(document.header[:2]) == KEYS
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The models as ``NAME,PRETRAINED``."""
-    places = {each: found for each in document.header if (found := _place(each)) is not None}
-    left_out = [each for each in document.header if LEFT_OUT.fullmatch(each)]
+    """Yields the models as ``NAME,PRETRAINED``."""
+    places = {name: found for name in document.header if (found := _place(name)) is not None}
+    left_out = [name for name in document.header if LEFT_OUT.fullmatch(name)]
     document.require_columns((*KEYS, *places, *left_out))
     for row, fields in document.lines():
         model = f"{fields['name']},{fields['pretrained']}"

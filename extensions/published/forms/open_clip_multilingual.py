@@ -17,13 +17,13 @@ MEAN = "avg"
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return tuple(document.header[:2]) == KEYS
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The models as ``MODEL,VERSION``."""
-    found = {each: parts for each in document.header if (parts := COLUMN.fullmatch(each)) is not None}
+    """Yields the models as ``MODEL,VERSION``."""
+    found = {name: parts for name in document.header if (parts := COLUMN.fullmatch(name)) is not None}
     document.require_columns((*KEYS, MEAN, *found))
     left_out = [MEAN, *(column for column, parts in found.items() if parts[4] == MEAN)]
     places = {

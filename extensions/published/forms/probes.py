@@ -19,16 +19,16 @@ METRICS = {"lp_acc1": top(1), "lp_acc5": top(5), "lp_mean_per_class_recall": MEA
 NUMBERS = ("fewshot_k", "epochs", "seed")
 LEFT_OUT = ("k", "macts", "gmacs_total", "samples_seen")
 ABOUT = ("pretrained_short", "pretrained_clean", "model_short", "upstream_dataset", "samples_seen_pretty")
-SPELT = {"vtab_svhn": "vtab/svhn"}  # a slip in the file
+SPELT = {"vtab_svhn": "vtab/svhn"}  # a typo in the file
 
 
 def matches(document: Document) -> bool:
-    """By the keys of its first record."""
+    """Recognizes the file by the keys of its first record."""
     return bool(document.records) and {*KEYS, "lp_acc1"} <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The probes as settings, ``SET.linear_probe.k10``; the learning rate is of the protocol."""
+    """Yields the probes as settings, ``SET.linear_probe.k10``; the learning rate belongs to the protocol."""
     for number, record in enumerate(document.records, start=1):
         document.require_columns((*KEYS, *METRICS, *LEFT_OUT, *ABOUT), given=record)
         row = f"record {number}"

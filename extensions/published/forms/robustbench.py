@@ -17,7 +17,7 @@ PROTOCOL = ("additional_data", "number_forward_passes", "unreliable")
 CLEAN = {"imagenet": "val", "cifar10": "cifar10", "cifar100": "cifar100"}
 # (data set, threat model, eps) → the setting of AutoAttack.
 ATTACKED = {("imagenet", "Linf", "4/255"): "autoattack.linf.eps4", ("imagenet", "L2", "3"): "autoattack.l2.eps3"}
-# How the accuracy under attack was found, and what that makes of the authors' claim, by key.
+# How the accuracy under attack was measured, and the resulting status of the authors' claim, by key.
 ROBUST = {
     "reported": ("the authors' own attack", CLAIMED),
     "autoattack_acc": ("AutoAttack, by RobustBench", VERIFIED),
@@ -29,12 +29,12 @@ MCE = MetricSpec("mce", "points", "lower", lowest=0)
 
 
 def matches(document: Document) -> bool:
-    """By the keys of its record."""
+    """Recognizes the file by the keys of its record."""
     return bool(document.records) and set(KEYS) <= set(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The model as ``robustbench/DATA SET/THREAT MODEL/FILE``, as RobustBench loads it."""
+    """Yields the model as ``robustbench/DATA SET/THREAT MODEL/FILE``, as in RobustBench."""
     for record in document.records:
         document.require_columns((*KEYS, *ABOUT, *PROTOCOL, *ROBUST, *CORRUPTED), given=record)
         row = "the entry"

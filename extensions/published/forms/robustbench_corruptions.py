@@ -10,11 +10,11 @@ from testbed.metrics.scorers.classification import top
 NAME = "RobustBench's corruptions"
 OTHERS = True
 SEVERITIES = {"1", "2", "3", "4", "5"}
-SETTINGS = {"imagenet": "imagenet-c.{}.{}_on-disk"}  # what testbed has of the data sets
+SETTINGS = {"imagenet": "imagenet-c.{}.{}_on-disk"}  # testbed's settings of the data sets
 
 
 def matches(document: Document) -> bool:
-    """By its second line, which has severities."""
+    """Recognizes the file by its second line, which has severities."""
     return bool(
         len(document.header) > 1
         and not document.header[0]
@@ -24,7 +24,7 @@ def matches(document: Document) -> bool:
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The model as ``robustbench/DATA SET/corruptions/NAME``."""
+    """Yields the model as ``robustbench/DATA SET/corruptions/NAME``."""
     dataset = (*document.folders, "", "")[1]
     pattern = SETTINGS.get(dataset, dataset + "-c.{}.{}")
     columns = list(zip(document.header[1:], document.rows[0][1:], strict=True))

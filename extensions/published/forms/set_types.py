@@ -10,7 +10,7 @@ OTHERS = False
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return list(document.header) == ["dataset", "type"]
 
 

@@ -26,15 +26,15 @@ SETTINGS = {
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return set(KEYS) <= set(document.header)
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The models at their image sizes: ``timm/NAME@SIZE``."""
+    """Yields the models at their image sizes: ``timm/NAME@SIZE``."""
     document.require_columns((*KEYS, *LEFT_OUT))
     setting = SETTINGS.get(document.stem)
-    why = None if setting else "the file's name tells no eval setting"
+    why = None if setting else "the file's name has no eval setting"
     for row, fields in document.lines():
         model = f"timm/{fields['model']}@{fields['img_size']}"
         protocol = {

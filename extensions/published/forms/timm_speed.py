@@ -1,4 +1,4 @@
-"""timm's ``benchmark-….csv``: throughput and sizes, which are no claims about what models get right."""
+"""timm's ``benchmark-….csv``: throughput and sizes, which are not claims about accuracy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LEFT_OUT = ("param_count", *(f"{kind}_{part}" for kind in ("infer", "train") for
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
+    """Recognizes the file by its columns."""
     return {"model", "param_count"} <= set(document.header) and any(
-        each.endswith("_samples_per_sec") for each in document.header
+        name.endswith("_samples_per_sec") for name in document.header
     )
 
 

@@ -9,17 +9,17 @@ import pytest
 
 from testbed.claims.document import read_document
 from testbed.db.store import Store
-from testbed.extensions.published.adding import Added, add
+from testbed.extensions.published.adding import FileClaims, add
 from testbed.extensions.published.mapped import read_map
 
-Reader = Callable[..., Added]
+Reader = Callable[..., FileClaims]
 
 
 @pytest.fixture
 def publish(tmp_path: Path, empty_store: Store) -> Reader:
     """A function that writes a file and adds it to the store."""
 
-    def write(path: str, text: str, *words: str, source: str = "theirs") -> Added:
+    def write(path: str, text: str, *words: str, source: str = "theirs") -> FileClaims:
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

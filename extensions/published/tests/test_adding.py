@@ -116,9 +116,9 @@ def test_a_file_that_is_not_understood_is_refused_whole(publish, empty_store, pa
     ("words", "told"),
     [
         (["model=net", "setting=val"], "value=…"),
-        (["model"], "--map model is not understood"),
+        (["model"], "--map model is invalid"),
         (["model=net", "model=net"], "each once"),
-        (["colour=net"], "--map colour=net is not understood"),
+        (["colour=net"], "--map colour=net is invalid"),
         (["model=name", "setting=val", "value=acc"], "no column 'name'; its columns are net, acc, n"),
         (["model=net", "setting=val", "value=acc"], "is not between 0 and 1"),
         (["model=net", "setting=val", "value=acc", "unit=percent", "n=n"], "not 'many'"),

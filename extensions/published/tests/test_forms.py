@@ -52,7 +52,7 @@ def test_timms_settings_are_told_by_the_files_names(publish, name, setting):
 
 def test_a_table_of_timm_whose_name_tells_no_setting_is_kept_with_that_reason(publish):
     added = publish("mine.csv", f"{TIMM}resnet50.a1_in1k,224,1.0,99.0,2.0,98.0,25.56,0.950,bicubic\n")
-    assert {(c.eval_setting, c.why) for c in added.claims} == {("mine", "the file's name tells no eval setting")}
+    assert {(c.eval_setting, c.why) for c in added.claims} == {("mine", "the file's name has no eval setting")}
 
 
 def test_accuracies_are_not_those_of_a_setting_that_measures_detection(publish):

@@ -294,7 +294,7 @@ def record(**changed: Any) -> str:
         ("{", "cannot be read as JSON"),
         ("[]", "should hold JSON objects"),
         ("[1]", "should hold JSON objects"),
-        (record(metrics="left out"), "is of no form that is known: it begins with dataset, model"),
+        (record(metrics="left out"), "has an unknown format: it begins with dataset, model"),
         (record(pretrained=None), "record 1: an object with"),
         (record(metrics={"acc1": [1]}), "the metric acc1 should be a number"),
         (record(metrics={"acc1": 71.2}), "71.2 is not between 0 and 1"),
@@ -439,7 +439,7 @@ def test_a_name_that_cannot_be_stored_is_refused_wherever_it_stands(
     store: Store, write: Write, place: str, bad: str
 ) -> None:
     content = record(**{"task": "zeroshot_classification", place: {bad: "0.5"} if place == "metrics" else bad})
-    said = r"too long|NUL|cannot be printed|surrogate|no metric"
+    said = r"too long|NUL|cannot be printed|surrogate|not a metric"
     assert len(refused(store, write(content, "table.json"), said)) < 600
 
 

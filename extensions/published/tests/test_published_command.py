@@ -188,7 +188,7 @@ def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files,
     assert told[6:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
     found = json.loads(ask("published", "show", "ViT-B-16,openai", "imagenet1k", "--json").stdout)
     assert [len(found["published"]), len(found["measured"])] == [2, 1]
-    assert "nothing is published or measured about x on y" in ask("published", "show", "x", "y", code=1).stderr
+    assert "no published or measured values of x on y" in ask("published", "show", "x", "y", code=1).stderr
 
 
 def test_what_is_stored_of_each_source(ask, files, tmp_path):
@@ -227,7 +227,7 @@ def test_a_site_is_made_of_what_is_published_with_nothing_measured(ask, files, t
 def test_a_file_of_ones_own(ask, tmp_path):
     path = tmp_path / "blog.csv"
     path.write_text("net,acc\nresnet50,76.13\nmynet,50\n")
-    assert "of no form that is known" in ask("published", "add", path, code=1).stderr
+    assert "has an unknown format" in ask("published", "add", path, code=1).stderr
     words = ("--map", "model=net", "setting=val", "value=acc", "unit=percent", "--source", "a blog")
     told = ask("published", "add", path, *words).stdout
     assert "a blog      1     2       2    2       1" in told
@@ -299,7 +299,7 @@ def test_a_grid_marks_the_numbers_that_differ(ask, blog):
     ask("run", "digits-knn", "digits-logreg", "--on", "digits", "--executor", "inline")
     told = ask("grid", "digits").stdout.splitlines()
     assert [line.split() for line in told[2:4]] == [["digits-knn", "98.70*"], ["digits-logreg", "96.11"]]
-    assert told[4] == "* differs from what is published: testbed published show MODEL SETTING"
+    assert told[4] == "* differs from the published value: testbed published show MODEL SETTING"
     assert ask("grid", "digits", "--format", "markdown").stdout.splitlines()[-2:] == ["", f"\\{told[4]}"]
     assert ask("grid", "digits", "--format", "latex").stdout.splitlines()[-1] == f"% {told[4]}"
     rows = {each["model"]: each for each in json.loads(ask("grid", "digits", "--json").stdout)}

@@ -138,12 +138,12 @@ def test_a_name_cannot_break_the_readmes_table(store, tmp_path):
 
 def test_files_of_others_stay(store, tmp_path):
     (tmp_path / "README.md").write_text("# Mine\n")
-    with pytest.raises(StoreError, match=r"README.md is not written by testbed publish"):
+    with pytest.raises(StoreError, match=r"README.md was not written by testbed publish"):
         publish(store, tmp_path)
     assert (tmp_path / "README.md").read_text() == "# Mine\n"
     (tmp_path / "README.md").unlink()
     (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(StoreError, match=r"manifest.json is not written by testbed publish"):
+    with pytest.raises(StoreError, match=r"manifest.json was not written by testbed publish"):
         publish(store, tmp_path)
 
 
@@ -169,7 +169,7 @@ def change(folder, old, new):
         (",true,", ",yes,", "better, headline and zero_one are not as"),
         (",top1,", ",,", "row 2: metric should have 1 to 256 characters"),
         (",top1,", f",{'x' * 300},", "row 2: metric should have 1 to 256 characters"),
-        ("lab/net,val,", "lab/net,other,", "does not say how lab/net on other was measured"),
+        ("lab/net,val,", "lab/net,other,", "has no protocol for lab/net on other"),
         ("0.0,1.0,", "1.0,0.0,", "lowest is 1.0, above highest, 0.0"),
         ("stderr", "error", "should have the columns model, eval_setting"),
         ("0.75,", "0.75,9,", "15 columns were expected, 16 were found"),
@@ -186,7 +186,7 @@ def test_a_table_without_its_manifest(store, tmp_path):
     publish(store, tmp_path / "p")
     table = tmp_path / "p" / "results.csv"
     table.write_bytes(table.read_bytes().replace(b"0.75,", b"0.76,"))
-    with pytest.raises(StoreError, match="is not the table that its manifest"):
+    with pytest.raises(StoreError, match="does not match its manifest"):
         taken(tmp_path / "p", tmp_path)
     table.unlink()
     with pytest.raises(StoreError, match=r"results.csv cannot be read: No such file"):
@@ -201,7 +201,7 @@ def test_a_table_without_its_manifest(store, tmp_path):
         ("cells", [5], "cell 1 should be an object"),
         ("cells", [{"model": "x"}], "cell 1, protocol should be an object"),
         ("cells", [{"model": "x", "protocol": {"a": {}}}], "cell 1 should have a model"),
-        ("cells", {}, "does not say how lab/net on val was measured"),
+        ("cells", {}, "has no protocol for lab/net on val"),
     ],
 )
 def test_damaged_manifests(store, tmp_path, key, value, said):

@@ -159,9 +159,9 @@ def test_the_loss_of_the_head_is_told_at_once_and_the_run_ends_with_its_summary(
     out, err = process.communicate(timeout=75)
     assert process.returncode == 1
     lines = err.splitlines()
-    told = [place for place, line in enumerate(lines) if "does not answer; the workers that are left go on" in line]
+    told = [place for place, line in enumerate(lines) if "does not answer; the remaining workers continue" in line]
     assert len(told) == 1, err
-    said = f"Error: the head of the Ray cluster, {cluster.address}, does not answer any more."
+    said = f"Error: the head of the Ray cluster, {cluster.address}, no longer answers."
     assert lines[-1].startswith(said), err
     assert "2 cells: 2 stopped." in out
     assert "Traceback" not in err

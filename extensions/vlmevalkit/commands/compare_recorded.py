@@ -1,4 +1,4 @@
-"""``testbed compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
+"""``testbed compare-recorded``: compares VLMEvalKit's recorded scores with testbed's for the same answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, say, table
 
 if TYPE_CHECKING:
-    from testbed.extensions.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
+    from testbed.extensions.vlmevalkit.recorded_scores import AnswerComparison, Number, RecordedComparison, RuleResult
 
 _WIDEST = 40  # characters of an answer
 
@@ -22,9 +22,9 @@ _WIDEST = 40  # characters of an answer
 @setting_argument
 @limit_option
 def command(model: str, setting: str, limit: int, db_url: str | None, as_json: bool) -> int:
-    """Compare VLMEvalKit's recorded scores with ours.
+    """Compare VLMEvalKit's recorded scores with testbed's.
 
-    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
+    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer with a different score.
     """
     from testbed.db.store import Store
     from testbed.extensions.vlmevalkit.recorded_scores import compare_recorded
@@ -37,17 +37,17 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
     say(f"{found.predictions} on {setting}\n")
     if found.numbers:
         click.echo(_numbers(found))
-    for file in dict.fromkeys(each.file for each in found.rows):
+    for file in dict.fromkeys(row.file for row in found.rows):
         click.echo("")
-        _tell_rows(file, [each for each in found.rows if each.file == file], limit)
+        _tell_rows(file, [row for row in found.rows if row.file == file], limit)
     for file, number in found.unasked.items():
-        footnote(f"{file} scores {count(number, 'row')} that the stored answers do not have")
+        footnote(f"{file} has scores of {count(number, 'row')} without stored answers")
     return 0
 
 
-def _numbers(found: Compared) -> str:
+def _numbers(found: RecordedComparison) -> str:
     header = ["file", "row", "column", "recorded", "vlmevalkit", "difference", "default", "difference", "our metric"]
-    return table(header, [_number(each) for each in found.numbers], right=[3, 4, 5, 6, 7])
+    return table(header, [_number(number) for number in found.numbers], right=[3, 4, 5, 6, 7])
 
 
 def _number(each: Number) -> list[str]:
@@ -55,7 +55,7 @@ def _number(each: Number) -> list[str]:
 
     where = [each.file, each.row, each.column, f"{each.recorded:.6g}"]
     if each.metric is None:
-        return [*where, "", "", "", "", "no counterpart is known"]
+        return [*where, "", "", "", "", "no known counterpart"]
     pairs = [_signed(each, rules) for rules in (PUBLISHED, DEFAULT)]
     part = "" if each.slice in (None, "overall") else f", {each.slice}"
     return [*where, *(text for pair in pairs for text in pair), f"{each.metric}{part}"]
@@ -68,32 +68,36 @@ def _signed(each: Number, rules: str) -> tuple[str, str]:
     return f"{value:.6g}", f"{difference:+.3g}" if abs(difference) > 1e-9 else "0"
 
 
-def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
-    """How many answers are scored as recorded, and those that are not."""
+def _tell_rows(file: str, rows: list[AnswerComparison], limit: int) -> None:
+    """Prints how many answers are scored as recorded, and those that are not."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
-    same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
+    same = [sum(not row.differs(rules) for row in rows) for rules in (PUBLISHED, DEFAULT)]
     say(
         f"{file}: of {len(rows):,} recorded scores of answers, {same[0]:,} are the same under the rules vlmevalkit,"
         f" {same[1]:,} under the rules default"
     )
-    others = [each for each in rows if each.differs(PUBLISHED) or each.differs(DEFAULT)]
+    others = [row for row in rows if row.differs(PUBLISHED) or row.differs(DEFAULT)]
     if not others:
         return
     header = ["index", "answer", "prediction", "recorded", "vlmevalkit", "read as", "default", "read as"]
     lines = [
         [
-            *(each.index, _short(each.answer), "(none)" if each.prediction is None else _short(each.prediction)),
-            *(f"{each.recorded:.4g}", *_ours(each.ours[PUBLISHED]), *_ours(each.ours[DEFAULT])),
+            *(
+                comparison.index,
+                _short(comparison.answer),
+                "(none)" if comparison.prediction is None else _short(comparison.prediction),
+            ),
+            *(f"{comparison.recorded:.4g}", *_ours(comparison.ours[PUBLISHED]), *_ours(comparison.ours[DEFAULT])),
         ]
-        for each in others[:limit]
+        for comparison in others[:limit]
     ]
     click.echo(table(header, lines, right=[3, 4, 6]))
     if len(others) > limit:
         footnote(f"{len(others) - limit:,} more; --limit shows more, --json all of them")
 
 
-def _ours(said: Ours) -> tuple[str, str]:
+def _ours(said: RuleResult) -> tuple[str, str]:
     if said.score is None:
         return "–", ""
     return f"{said.score:.4g}", "nothing" if said.extracted is None else _short(said.extracted)
@@ -104,7 +108,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
 
 
-def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
+def _as_object(found: RecordedComparison, model: str, setting: str) -> dict[str, Any]:
     """All numbers, and the rows that differ."""
     from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
@@ -114,16 +118,18 @@ def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
         "eval_setting": setting,
         "predictions": str(found.predictions),
         "numbers": [
-            asdict(each) | {"difference": {own: each.difference(own) for own in rules}} for each in found.numbers
+            asdict(number) | {"difference": {own: number.difference(own) for own in rules}} for number in found.numbers
         ],
         "rows": {
             file: {
                 "recorded": len(own),
-                "same": {name: sum(not each.differs(name) for each in own) for name in rules},
-                "different": [asdict(each) for each in own if any(each.differs(name) for name in rules)],
+                "same": {name: sum(not comparison.differs(name) for comparison in own) for name in rules},
+                "different": [
+                    asdict(comparison) for comparison in own if any(comparison.differs(name) for name in rules)
+                ],
             }
-            for file in dict.fromkeys(each.file for each in found.rows)
-            if (own := [each for each in found.rows if each.file == file])
+            for file in dict.fromkeys(row.file for row in found.rows)
+            if (own := [row for row in found.rows if row.file == file])
         },
         "unasked": dict(found.unasked),
     }

@@ -1,4 +1,4 @@
-"""``testbed export vlmevalkit``: answers and scores in VLMEvalKit's form."""
+"""``testbed export vlmevalkit``: answers and scores in VLMEvalKit's format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from testbed.console.output import count, print_json
 @models_option
 @settings_option
 def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Write answers and scores in VLMEvalKit's form.
+    """Write answers and scores in VLMEvalKit's format.
 
-    For each model and set, a table of predictions and its scores.
+    Writes a table of predictions and its scores for each model and set.
     """
     from testbed.db.store import Store
     from testbed.extensions.vlmevalkit import vlmevalkit_files

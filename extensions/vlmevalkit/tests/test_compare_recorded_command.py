@@ -48,7 +48,7 @@ def test_reports_and_verdicts(program: Any, ask: Any, tmp_path: Path, recorded: 
 
     told = ask("compare-recorded", f"replay:{recorded}", "MMStar", "--limit", "1")
     (unknown,) = [line for line in told.stdout.splitlines() if "colour of the sky" in line]
-    assert unknown.endswith("no counterpart is known")
+    assert unknown.endswith("no known counterpart")
     assert "of 6 recorded scores of answers, 5 are the same under the rules vlmevalkit, 5 under" in told.stdout
     assert told.stdout.splitlines()[-1].split() == ["3", "A", '"A"', "1", "0", "nothing", "1", "A"]
     assert "1 more; --limit shows more, --json all of them" in told.stderr

@@ -1,4 +1,4 @@
-"""``testbed watch``: checkpoints of a training run, evaluated as they appear."""
+"""``testbed watch``: evaluates checkpoints of a training run as they appear."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from testbed.visible import escaped_json, visible_line
 
 if TYPE_CHECKING:
     from testbed.extensions.watching.loop import Watch
-    from testbed.extensions.watching.pairing import Paired
+    from testbed.extensions.watching.pairing import CheckpointComparison
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.stored_results.checkpoint_steps import CheckpointFile
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 SETTLE = 10.0
-# Options of `testbed run` that it shares: their values and help in short.
+# Options shared with `testbed run`: metavar and short help.
 SHARED = {
-    "limit": ("N", "At most N samples of each setting."),
+    "limit": ("N", "Maximum number of samples of each setting."),
     "data_root": ("DIR", "The folder with the data sets."),
     "plugins": ("FILE", "Files that define models or eval settings."),
     "image_size": ("SIZE", "How the model was trained: [RESIZE] CROP."),
@@ -54,12 +54,12 @@ class Seconds(click.ParamType[float]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The seconds."""
+        """Parses the value to seconds."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", str(value).strip().lower())
         if match is None:
-            self.fail(f"{value!r} is no time span; write for example 90s, 15m or 2h", param, ctx)
+            self.fail(f"{value!r} is not a duration; write for example 90s, 15m or 2h", param, ctx)
         return float(match[1]) * _UNITS[match[2]]
 
 
@@ -70,7 +70,7 @@ class Seconds(click.ParamType[float]):
     required=True,
     metavar="NAME",
     shell_complete=registered("model"),
-    help="What was trained, as in testbed run NAME,FILE.",
+    help="The architecture, as in testbed run NAME,FILE.",
 )
 @click.option(
     "--on",
@@ -90,17 +90,18 @@ class Seconds(click.ParamType[float]):
     type=Seconds(),
     default=SETTLE,
     metavar="TIME",
-    help="Files are complete when unchanged for so long.  [default: 10s]",
+    help="Files are complete when unchanged for this long.  [default: 10s]",
 )
-@click.option("--marker", metavar="PATH", help="Files are complete when this is there: '{path}.done'.")
-@click.option("--latest", is_flag=True, help="If several files wait, take the newest step first.")
+@click.option("--marker", metavar="PATH", help="Files are complete when this exists: '{path}.done'.")
+@click.option("--latest", is_flag=True, help="Evaluate the newest step first if several wait.")
 @click.option("--until", type=int, metavar="N", help="End after N checkpoints have results.")
-@click.option("--idle", type=Seconds(), metavar="TIME", help="End when no file has come or changed for so long.")
-@click.option("--best-on", metavar="SETTING", help="What says which one is the best.  [default: the first]")
+@click.option("--idle", type=Seconds(), metavar="TIME", help="End after this long without new or changed files.")
+@click.option("--best-on", metavar="SETTING", help="The setting for choosing the best one.  [default: the first]")
 @click.option(
     "--on-new-best",
     metavar="COMMAND",
-    help="Run on each new best one, without a shell; {path}, {run}, {step}, {setting}, {metric}, {value} are replaced.",
+    help="Run this command on each new best checkpoint, without a shell; {path}, {run}, {step}, {setting}, {metric},"
+    " {value} are replaced.",
 )
 def command(
     files: Sequence[str],
@@ -122,8 +123,8 @@ def command(
 ) -> int:
     """Evaluate the checkpoints of a training run as they appear.
 
-    Each is compared with the best one before it. To go on after an interruption, give the same command again. Quote
-    the pattern, so that the shell leaves it as it is.
+    Compares each one with the best before it. Run the same command again to resume. Quote the pattern, so that the
+    shell does not expand it.
 
     \b
     Example:
@@ -132,7 +133,7 @@ def command(
     from testbed.cli.run.progress import command_progress
     from testbed.extensions.watching.files import Files
     from testbed.extensions.watching.hook import run_hook, words_of
-    from testbed.extensions.watching.loop import Teller, Wanted, Watch
+    from testbed.extensions.watching.loop import Reporter, Watch, WatchRequest
     from testbed.graph.options import RunOptions
     from testbed.stored_results.checkpoint_steps import compiled
     from testbed.trackers.results import mirrors_of
@@ -140,25 +141,25 @@ def command(
     words = None if on_new_best is None else words_of(on_new_best)
     regex = None if pattern is None else compiled(pattern)
     if until is not None and until < 1:
-        raise click.UsageError(f"--until needs a number of checkpoints, at least 1; got {until}")
+        raise click.UsageError(f"--until requires a number of checkpoints, at least 1; got {until}")
     if marker is not None and "{path}" not in marker and "{folder}" not in marker:
-        raise click.UsageError(f"--marker needs {{path}} or {{folder}}, such as '{{path}}.done'; got {marker}")
+        raise click.UsageError(f"--marker requires {{path}} or {{folder}}, such as '{{path}}.done'; got {marker}")
     inputs = picked(InputOptions, given).inputs()
     options = picked(RunOptions, given, db_url=db_url, inputs=inputs, verbose=verbose)
     catalog, options, settings = _prepared(options, arch, eval_settings)
     chosen = _best_on(catalog, best_on, settings)
-    if not any(glob.has_magic(each) for each in files):
+    if not any(glob.has_magic(file) for file in files):
         click.echo(
-            f"note: only {count(len(files), 'file')} and no pattern is watched; quote patterns, as in"
+            f"note: watching only {count(len(files), 'file')} and no pattern; quote patterns, as in"
             " 'runs/*/epoch_*.pt'",
             err=True,
         )
 
-    def on_best(found: CheckpointFile, row: Paired) -> None:
+    def on_best(found: CheckpointFile, row: CheckpointComparison) -> None:
         if words and (problem := run_hook(words, found.path, row)):
             click.echo(problem, err=True)
 
-    teller = Teller(
+    reporter = Reporter(
         line=lambda text: click.echo(visible_line(text), err=True),
         rows=_json_lines if as_json else _lines,
         best_on=chosen,
@@ -166,8 +167,8 @@ def command(
         mirrors=mirrors_of(logs, db_url),
         progress=lambda: command_progress(options),
     )
-    wanted = Wanted(tuple(files), arch, tuple(settings), regex, marker, until, idle)
-    watch = Watch(catalog, options, wanted, Files(settle, latest), teller)
+    wanted = WatchRequest(tuple(files), arch, tuple(settings), regex, marker, until, idle)
+    watch = Watch(catalog, options, wanted, Files(settle, latest), reporter)
     return _watched(watch)
 
 
@@ -183,7 +184,7 @@ def _prepared(options: RunOptions, arch: str, words: Sequence[str]) -> tuple[Cat
     """The registry, options with all inputs, and the settings' names.
 
     Raises:
-        UnknownNameError: If there is no such architecture or setting.
+        UnknownNameError: If the architecture or a setting is unknown.
     """
     from testbed.registry import registry
     from testbed.registry.folders import settings_of_folders
@@ -195,7 +196,7 @@ def _prepared(options: RunOptions, arch: str, words: Sequence[str]) -> tuple[Cat
     name = registry.models.canonical(f"{arch},/checkpoint.pt")
     if name is None:
         raise UnknownNameError(
-            f"--arch {arch}: no family of models takes {arch},FILE; write a name of torchvision, timm/… or open_clip,"
+            f"--arch {arch}: no family of models takes {arch},FILE; use a name of torchvision, timm/… or open_clip,"
             " such as resnet50, timm/vit_base_patch16_224 or ViT-B-32"
         )
     require_checkpoints(options.inputs, [name])
@@ -210,16 +211,16 @@ def _best_on(catalog: Catalog, asked: str | None, settings: Sequence[str]) -> st
         return settings[0]
     name = catalog.eval_settings.canonical(asked) or asked
     if name not in settings:
-        raise DataError(f"--best-on {asked} is none of the settings of --on: {', '.join(settings)}")
+        raise DataError(f"--best-on {asked} is not among the settings of --on: {', '.join(settings)}")
     return name
 
 
 def _watched(watch: Watch) -> int:
-    """Watches, and says in the end what was done."""
+    """Watches, and prints a summary at the end."""
     try:
         watch.run()
     except KeyboardInterrupt:
-        click.echo("interrupted; the same command goes on", err=True)
+        click.echo("interrupted; run the same command again to resume", err=True)
     finally:
         watch.close()
     for line in _bests(watch):
@@ -243,7 +244,7 @@ def _ending(watch: Watch) -> str:
 
 
 def _bests(watch: Watch) -> Iterator[str]:
-    """Such as ``runs/a  digits  best: epoch 3, top1 93.15 %; expected on other samples: 92.4 %``."""
+    """Formats lines such as ``runs/a  digits  best: epoch 3, top1 93.15 %; expected on other samples: 92.4 %``."""
     from testbed.db.store import Store
     from testbed.extensions.watching.pairing import bests
     from testbed.stored_results.checkpoint_steps import label_of
@@ -264,21 +265,21 @@ def _bests(watch: Watch) -> Iterator[str]:
 # Results ----------------------------------------------------------------------------------------------------------
 
 
-def _json_lines(found: CheckpointFile, rows: Sequence[Paired]) -> None:
+def _json_lines(found: CheckpointFile, rows: Sequence[CheckpointComparison]) -> None:
     for row in rows:
         told = {"path": found.path, **row.as_object()}
         click.echo(escaped_json(json.dumps(finite(told), ensure_ascii=False, allow_nan=False)))
     sys.stdout.flush()
 
 
-def _lines(found: CheckpointFile, rows: Sequence[Paired]) -> None:
+def _lines(found: CheckpointFile, rows: Sequence[CheckpointComparison]) -> None:
     for row in rows:
         click.echo(visible_line(_line(row)))
     sys.stdout.flush()
 
 
-def _line(row: Paired) -> str:
-    """Such as ``runs/a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03), new best``."""
+def _line(row: CheckpointComparison) -> str:
+    """Formats a line such as ``a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03)``."""
     from testbed.stored_results.checkpoint_steps import label_of
 
     spec, point = row.curve.spec, row.point
@@ -286,7 +287,7 @@ def _line(row: Paired) -> str:
     return "  ".join([label_of(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
 
 
-def _verdict(row: Paired) -> str:
+def _verdict(row: CheckpointComparison) -> str:
     from testbed.extensions.watching.pairing import FIRST, TIED
 
     best = ", new best" if row.new_best else ""

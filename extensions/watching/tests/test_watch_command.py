@@ -138,7 +138,7 @@ def test_the_newest_comes_first_if_asked(quick):
 def test_idle_ends_it_and_tells_what_was_left_out(quick):
     write(quick.folder / "model_last.npz", b"x")
     done = quick("--idle", "0")
-    assert f"{quick.folder}/model_last.npz is left out: there is no step or epoch in its name" in done.stderr
+    assert f"{quick.folder}/model_last.npz is left out: its name has no step or epoch" in done.stderr
     assert "5 checkpoints evaluated, 5 of them by this watch; 1 files left out" in done.stderr
 
 
@@ -185,12 +185,12 @@ def test_a_command_that_fails_does_not_end_the_watch(quick, command, said):
     [
         (("--pattern", "("), "--pattern '(' is not a regular expression"),
         (("--pattern", r"(\d+)"), "has no group named epoch or step"),
-        (("--marker", "done"), "--marker needs {path} or {folder}"),
-        (("--on-new-best", "cp {file} best"), "has {file}; known are {path}"),
-        (("--on-new-best", "cp 'x"), "cannot be cut into words"),
-        (("--best-on", "val"), "--best-on val is none of the settings of --on: digits"),
-        (("--log", "tensorboard"), "--log tensorboard: known are tensorboard:DIR"),
-        (("--idle", "soon"), "'soon' is no time span"),
+        (("--marker", "done"), "--marker requires {path} or {folder}"),
+        (("--on-new-best", "cp {file} best"), "has {file}; expected {path}"),
+        (("--on-new-best", "cp 'x"), "cannot be split into words"),
+        (("--best-on", "val"), "--best-on val is not among the settings of --on: digits"),
+        (("--log", "tensorboard"), "--log tensorboard: expected tensorboard:DIR"),
+        (("--idle", "soon"), "'soon' is not a duration"),
         (("--arch", "resnet5000"), "--arch resnet5000: no family of models takes resnet5000,FILE"),
         (("--arch", "ViT-B-32", "--image-size", "32"), "are for checkpoints of torchvision's and timm's architectures"),
     ],
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_it_and_says_what_was_done(quick, monkeypatch):
     monkeypatch.setattr("testbed.extensions.watching.loop.run", interrupted)
     done = quick()
     assert done.returncode == 0
-    assert "interrupted; the same command goes on" in done.stderr
+    assert "interrupted; run the same command again to resume" in done.stderr
     assert "2 checkpoints evaluated, 2 of them by this watch; 3 files wait" in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""What CLIP benchmark's options are called here, for those that have another name or are not needed."""
+"""Hints for CLIP benchmark's options that have another name here or are not needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HINTS = {
     "--model": _MODELS,
     "--pretrained": _MODELS,
     "--pretrained-model": _MODELS,
-    "--model-type": "leave it out: a model's name says what it is",
+    "--model-type": "leave it out: a model's name determines its type",
     "--model-cache-dir": "leave it out: weights are in the libraries' own caches ($HF_HOME, $TORCH_HOME)",
     "--wds-cache-dir": "set the variable TESTBED_CACHE; copies of remote data sets are in its folder remote/",
     "--test-split": "use --split",

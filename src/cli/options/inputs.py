@@ -1,4 +1,4 @@
-"""What a run reads besides definitions, as its options say it: folders, files, and how a checkpoint was trained."""
+"""Options for a run's inputs besides definitions: folders, files, and how a checkpoint was trained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERS = (NATURAL, SORTED, SETTING)
 
 @dataclass(frozen=True)
 class InputOptions:
-    """What the options say; None where they are not given."""
+    """Input options; None where not given."""
 
     data_root: str | None = None
     predictions: str | None = None
@@ -38,11 +38,11 @@ class InputOptions:
     match_by_order: bool = False
 
     def inputs(self) -> Inputs:
-        """The inputs of a run; what the options leave open, the user's variables say.
+        """Returns the inputs of a run; options that are not given fall back to environment variables.
 
         Raises:
-            click.UsageError: If a value is not possible.
-            DataError: If a file of class names or templates cannot be read, or has another form.
+            click.UsageError: If a value is invalid.
+            DataError: If a file of class names or templates cannot be read, or has the wrong format.
         """
         from testbed.data.language import prompts
 
@@ -72,7 +72,7 @@ class InputOptions:
             raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
         if size and size[0] < size[-1]:
             raise click.UsageError(
-                f"--image-size {size[0]} {size[1]} would crop more than there is; RESIZE comes first"
+                f"--image-size {size[0]} {size[1]} crops more than the resized image has; RESIZE comes first"
             )
         return Preprocessing(
             resize=size[0] if size else None,
@@ -83,7 +83,7 @@ class InputOptions:
         )
 
     def _class_order(self) -> str | None:
-        """The order of the classes; a file as its absolute path."""
+        """The class order; for a file, its absolute path."""
         asked = self.class_order
         if asked is None or asked in ORDERS:
             return asked
@@ -91,16 +91,16 @@ class InputOptions:
         if not path.is_file():
             raise click.UsageError(
                 f"--class-order is {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, or a file with a class name per line;"
-                f" there is no file {path}"
+                f" no such file: {path}"
             )
         return str(path)
 
 
 def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
-    """Refuses the options where a model, or a member of one that is made of others, is none that they change.
+    """Refuses checkpoint options for a model, or a member of a derived model, to which they do not apply.
 
     Raises:
-        click.UsageError: As said.
+        click.UsageError: If there is such a model.
     """
     given = [*inputs.preprocessing.options, *(["--class-order"] if inputs.class_order is not None else [])]
     given += ["--weights-entry"] if inputs.weights_entry else []
@@ -109,34 +109,34 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
         return
     from testbed.registry import registry
 
-    named = {each.name: each.reference for each in inputs.own_names}
+    named = {own_name.name: own_name.reference for own_name in inputs.own_names}
     for name in models:
         members = _members(name)
-        for each in members or [name]:
-            if registry.models.source(named.get(each, each)) not in ("family checkpoint", "family program"):
+        for member in members or [name]:
+            if registry.models.source(named.get(member, member)) not in ("family checkpoint", "family program"):
                 way = (
                     "; give each checkpoint a name with its options (testbed run FILE --as NAME …), and write that here"
                 )
                 raise click.UsageError(
                     f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order"
                     f" are for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth,"
-                    f" and for programs such as model.onnx; {each} is none of these{way * bool(members)}"
+                    f" and for programs such as model.onnx; {member} is not such a model{way * bool(members)}"
                 )
-            if members and each in named:
+            if members and member in named:
                 raise click.UsageError(
-                    f"{', '.join(given)}: {each} has the options that it was run with; leave these out, or write"
-                    f" {named[each]} in its place"
+                    f"{', '.join(given)}: {member} keeps the options that it was registered with; leave these out, or"
+                    f" write {named[member]} in its place"
                 )
 
 
 def _members(name: str) -> list[str]:
-    """The models that one is made of, down to those that are not made of others; none of a model that is not made."""
+    """Returns the base models that a model is derived from, recursively; empty for a model that is not derived."""
     from testbed.models.made.names import made_in
     from testbed.registry import registry
 
     made = list(made_in(name, registry.models.canonical, registry.eval_settings.canonical))
     between = {str(each) for each in made}
-    return [each for each in dict.fromkeys(of for one in made for of in one.of) if each not in between]
+    return [text for text in dict.fromkeys(of for one in made for of in one.of) if text not in between]
 
 
 def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] | None:
@@ -154,15 +154,15 @@ def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] |
 
 
 def download_missing(settings: Sequence[str], url: str) -> None:
-    """Downloads the splits that settings need, and prints what, with its size, and what cannot be downloaded.
+    """Downloads the splits that settings need; prints their sizes, and which data sets cannot be downloaded.
 
     Args:
         settings: Canonical names.
-        url: Of webdatasets; empty for the hub's.
+        url: URL of webdatasets; empty for those on the hub.
     """
     from testbed.data.libraries.downloads import download
 
-    for dataset, split in dict.fromkeys(each for setting in settings for each in _needed(setting)):
+    for dataset, split in dict.fromkeys(needed for setting in settings for needed in _needed(setting)):
         try:
             if not download(dataset, split, url, lambda line: click.echo(line, err=True)):
                 click.echo(f"note: testbed cannot download {dataset}; it must be below the data root", err=True)
@@ -171,7 +171,7 @@ def download_missing(settings: Sequence[str], url: str) -> None:
 
 
 def _needed(setting: str) -> list[tuple[str, str]]:
-    """The data set of a setting with each split that it reads; none for settings that belong to no named data set."""
+    """Returns a setting's data set with each split that it reads; nothing without a named data set."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
     from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 

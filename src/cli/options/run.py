@@ -1,4 +1,4 @@
-"""The options of a run, for ``testbed run`` and ``eval.py``. Their names are those of the fields that they fill."""
+"""The options of a run, for ``testbed run`` and ``eval.py``. Each is named after the field that it fills."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Bytes(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
+        """Parses the value."""
         if isinstance(value, int):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", str(value).strip().upper())
         if match is None:
-            self.fail(f"{value!r} is no size; write for example 20G", param, ctx)
+            self.fail(f"{value!r} is not a valid size; write for example 20G", param, ctx)
         size = float(match[1]) * _UNITS[match[2]]
         if size >= _MOST:
-            self.fail(f"{shortened(str(value))} is more than any disk has; write for example 20G", param, ctx)
+            self.fail(f"{shortened(str(value))} is larger than any disk; write for example 20G", param, ctx)
         return int(size)
 
 
@@ -80,15 +80,15 @@ def _options() -> list[click.Parameter]:
         "--until",
         metavar="POINTS|better:MODEL",
         help="Run on ever more samples in random order, until the main metric of all of them is known to this many"
-        " points (0.5), or until it is decided which model is better than MODEL; METRIC:POINTS and METRIC:better:MODEL"
-        " choose another metric.",
+        " points (0.5), or until it is decided whether each model is better or worse than MODEL; METRIC:POINTS and"
+        " METRIC:better:MODEL choose another metric.",
     )
     add("--task", type=click.Choice(TASKS), help="The task on named data sets.  [default: their own]")
     add(
         "--among",
         type=click.Choice(AMONG),
-        help="What a classifier chooses from where the data have only some of its classes: all of its outputs, or those"
-        " of the classes that are present (a setting by itself, NAME.among-present, from the same outputs)."
+        help="Classes to choose from if the data have only some of a classifier's classes: all of its outputs, or those"
+        " of the classes that are present (a separate setting, NAME.among-present, from the same outputs)."
         "  [default: all]",
     )
     add("--language", cls=ManyWords, metavar="CODE", help="Languages of named data sets.")
@@ -100,12 +100,12 @@ def _options() -> list[click.Parameter]:
         "--strict",
         is_flag=True,
         help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or"
-        " infinite, or if a data set leaves out what may be samples.",
+        " infinite, or if a data set leaves out files that may be samples.",
     )
     add(
         "--fail-on-disagreement",
         is_flag=True,
-        help="Exit with status 1 if a number of this run, computed or reused, differs from a published one.",
+        help="Exit with status 1 if a result of this run, computed or reused, differs from a published one.",
     )
     add("--dry-run", is_flag=True, help="Print the plan and do nothing.")
     add("--plugin", "plugins", cls=ManyWords, **PLUGIN)
@@ -128,7 +128,7 @@ def _options() -> list[click.Parameter]:
     add(
         "--checkpoints",
         metavar="DIR",
-        help="The folder with the checkpoints of models that files of ImageNet-testbed define, by the model's name."
+        help="The folder with the checkpoints of models defined in ImageNet-testbed's files, by the model's name."
         f"  [default: ${ENV_CHECKPOINTS}]",
     )
     add(
@@ -141,14 +141,14 @@ def _options() -> list[click.Parameter]:
         "--vlmevalkit",
         type=_ANY_PATH,
         metavar="FILE.json",
-        help="Run the models on the sets of a configuration file of VLMEvalKit, besides those that are named.",
+        help="Run the models on the sets of a configuration file of VLMEvalKit, in addition to those that are named.",
     )
     add(
         "--recorded",
         type=_ANY_PATH,
         metavar="DIR",
         help="Score all files of answers MODEL_SET.xlsx (.tsv, .json) that VLMEvalKit wrote below a folder, each on the"
-        " set that its name says; if settings are named, only those of these settings.",
+        " set in its file name; if settings are named, only those of these settings.",
     )
     add(
         "--max-megapixels",
@@ -163,7 +163,7 @@ def _options() -> list[click.Parameter]:
         default=STORED,
         show_default=True,
         help="Read images as they are stored, or turned by their EXIF orientation, as viewers show them; the results"
-        " differ, and are stored apart.",
+        " differ, and are stored separately.",
     )
     add(
         "--image-size",
@@ -171,7 +171,7 @@ def _options() -> list[click.Parameter]:
         type=_POSITIVE,
         metavar="[RESIZE] CROP",
         help="For checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth: the shorter"
-        " side after resizing, and the side of the centre crop; one number stands for both.  [default: the"
+        " side after resizing, and the side of the centre crop; one number sets both.  [default: the"
         " architecture's]",
     )
     add("--mean", cls=ManyWords, type=float, metavar="R G B", help="For these: the mean, in [0, 1].")
@@ -181,7 +181,7 @@ def _options() -> list[click.Parameter]:
         "--class-order",
         metavar="ORDER",
         help="For these: the order of the classes: natural (timm's), sorted (torchvision's ImageFolder), setting, or a"
-        " file with a class name per line.  [default: what the file says, else setting]",
+        " file with a class name per line.  [default: as stored in the file, else setting]",
     )
     add(
         "--weights-entry",
@@ -192,14 +192,13 @@ def _options() -> list[click.Parameter]:
     add(
         "--match-by-order",
         is_flag=True,
-        help="For these: if the names of the tensors say nothing but all shapes agree in order, let the order decide.",
+        help="For these: if tensor names do not match but all shapes agree in order, match tensors by order.",
     )
 
     add(
         *("--as", "name"),
         metavar="NAME",
-        help="The name of the only model in a file, in the store and afterwards.  [default: the file's stem, made"
-        " unique]",
+        help="A name for the only model file, used from now on in the store.  [default: the file's stem, made unique]",
     )
 
     heading = "Prompts"
@@ -222,7 +221,7 @@ def _options() -> list[click.Parameter]:
     )
 
     heading = "Linear probe"
-    add("--probe", type=click.Choice(["adamw", "lbfgs"]), help="How it is fitted.")
+    add("--probe", type=click.Choice(["adamw", "lbfgs"]), help="How the probe is fitted.")
     add("--fewshot-k", type=_POSITIVE, metavar="K", help="Training samples per class.")
     add("--fewshot-lr", type=float, metavar="LR", help="Learning rate.  [default: 0.1]")
     add("--fewshot-epochs", type=_POSITIVE, metavar="N", help="Epochs.  [default: 10]")
@@ -250,7 +249,7 @@ def _options() -> list[click.Parameter]:
         type=click.Choice([SIMILARITY, "clip_score"]),
         default=SIMILARITY,
         show_default=True,
-        help="What judges compare captions with: references or images.",
+        help="Compare captions with references or images.",
     )
 
     heading = "Devices and speed"
@@ -273,14 +272,14 @@ def _options() -> list[click.Parameter]:
         "--batch-size",
         type=_POSITIVE,
         metavar="N",
-        help="Batch size (attacks and vLLM use the model's own).  [default: each model's own]",
+        help="Batch size (attacks and vLLM use each model's own).  [default: each model's own]",
     )
     add(
         "--dtype",
         type=click.Choice(PRECISIONS),
         default="float32",
         show_default=True,
-        help="Precision of the models (tf32: TensorFloat-32, on NVIDIA's GPUs; the lower ones by torch.autocast).",
+        help="Precision of the models (tf32: TensorFloat-32, on NVIDIA's GPUs; lower ones through torch.autocast).",
     )
     add(
         "--executor",
@@ -309,15 +308,15 @@ def _options() -> list[click.Parameter]:
         help="Keep decoded and transformed images in the cache folder, up to this size (such as 20G), so that the next"
         " model with the same transform decodes nothing.  [default: none]",
     )
-    add("--profile", is_flag=True, help="Print, and store, where time goes: reading, decoding, forward, …")
+    add("--profile", is_flag=True, help="Measure where time goes (reading, decoding, forward, …); print and store it.")
 
-    heading = "What is stored already"
+    heading = "Stored results"
     add("--override", is_flag=True, help="Run stored cells again; the stored evaluations are hidden.")
     add("--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions have changed since.")
     add(
         "--verify",
         metavar="N|P%",
-        help="Recompute N samples (or P percent) of each stored result, compare, and store the outcome.",
+        help="Recompute N samples (or P percent) of each stored result, compare them, and store the outcome.",
     )
     add(
         *("--no-shared-pass", "share_passes"),
@@ -345,15 +344,14 @@ def _options() -> list[click.Parameter]:
         "--log-file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Append what happens to this file, as JSON lines: passes, their progress, messages, and how each cell"
-        " ended.",
+        help="Append events to this file as JSON lines: passes, their progress, messages, and how each cell ended.",
     )
     add(
         "--log",
         "logs",
         cls=ManyWords,
         metavar="WHERE",
-        help="Also log the metrics to tensorboard:DIR, wandb[:PROJECT] or mlflow[:URI], a run there for each model.",
+        help="Also log the metrics to tensorboard:DIR, wandb[:PROJECT] or mlflow[:URI], as one run per model.",
     )
     add("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
     add("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
@@ -364,10 +362,10 @@ OPTIONS = _options()
 
 
 def some_options(*names: str) -> list[click.Parameter]:
-    """Those with these names."""
-    return [each for each in OPTIONS if each.name in names]
+    """Selects the options with these names."""
+    return [parameter for parameter in OPTIONS if parameter.name in names]
 
 
 def picked(kind: type[D], given: dict[str, Any], **more: Any) -> D:
-    """A dataclass, its fields filled by the options of the same names, which are taken out of those that are given."""
+    """Creates a dataclass from the options named after its fields, and removes them from the given ones."""
     return kind(**{name: given.pop(name) for name in signature(kind).parameters if name in given}, **more)

@@ -22,24 +22,24 @@ STORED_MODEL: dict[str, Any] = {"metavar": "MODEL", "shell_complete": stored("mo
 
 
 def models_argument(function: F) -> F:
-    """MODELS: one or more."""
+    """Adds the argument MODELS: one or more."""
     return click.argument(
         "models", nargs=-1, required=True, metavar="MODEL...", cls=Argument, shell_complete=stored("model")
     )(function)
 
 
 def model_argument(function: F) -> F:
-    """MODEL."""
+    """Adds the argument MODEL."""
     return click.argument("model", cls=Argument, shell_complete=stored("model"))(function)
 
 
 def setting_argument(function: F) -> F:
-    """SETTING."""
+    """Adds the argument SETTING."""
     return click.argument("setting", cls=Argument, shell_complete=stored("eval setting"))(function)
 
 
 def settings_argument(function: F) -> F:
-    """SETTINGS: one or more."""
+    """Adds the argument SETTINGS: one or more."""
     complete = stored("eval setting")
     return click.argument(
         "settings", nargs=-1, required=True, metavar="SETTING...", cls=Argument, shell_complete=complete
@@ -47,12 +47,12 @@ def settings_argument(function: F) -> F:
 
 
 def folder_argument(function: F) -> F:
-    """DIR: what is written goes there, as ``folder``."""
+    """Adds the argument DIR, the output folder, as ``folder``."""
     return click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")(function)
 
 
 def models_option(function: F) -> F:
-    """--models."""
+    """Adds --models."""
     return click.option(
         "--models",
         cls=ManyWords,
@@ -63,19 +63,19 @@ def models_option(function: F) -> F:
 
 
 def settings_option(function: F) -> F:
-    """--on, for the eval settings."""
+    """Adds --on, for eval settings."""
     only = "Only these eval settings: names or patterns."
     return click.option("--on", "settings", cls=ManyWords, help=only, **STORED_SETTING)(function)
 
 
 def required_settings_option(function: F) -> F:
-    """--on, for the eval settings of a command that needs some."""
+    """Adds --on, for a command that requires eval settings."""
     these = "The eval settings: names or patterns."
     return click.option("--on", "settings", cls=ManyWords, required=True, help=these, **STORED_SETTING)(function)
 
 
 def score_option(function: F) -> F:
-    """--score."""
+    """Adds --score."""
     return click.option(
         "--score",
         metavar="NAME",
@@ -84,53 +84,53 @@ def score_option(function: F) -> F:
 
 
 def metric_option(function: F) -> F:
-    """--metric."""
+    """Adds --metric."""
     of_each = "The metric.  [default: the main one of each setting]"
     return click.option("--metric", metavar="NAME", help=of_each)(function)
 
 
 def shown_first_option(function: F) -> F:
-    """--metric, of the explorer."""
+    """Adds --metric, for the explorer."""
     first = "The metric that is shown first.  [default: each setting's main one]"
     return click.option("--metric", metavar="NAME", help=first)(function)
 
 
 def every_evaluation_option(function: F) -> F:
-    """--all, as ``everything``."""
+    """Adds --all, as ``everything``."""
     every = "All evaluations of a cell, not only the reported one."
     return click.option("--all", "everything", is_flag=True, help=every)(function)
 
 
 def folder_option(default: str) -> Callable[[F], F]:
-    """--out."""
+    """Adds --out."""
     return click.option(
         "--out", type=click.Path(path_type=Path), default=Path(default), show_default=True, help="The folder."
     )
 
 
 def unregistered_option(function: F) -> F:
-    """--override, for names."""
-    return click.option("--override", is_flag=True, help="Take names that are not in the registry.")(function)
+    """Adds --override, for names."""
+    return click.option("--override", is_flag=True, help="Accept names that are not in the registry.")(function)
 
 
 def better_option(function: F) -> F:
-    """--better."""
+    """Adds --better."""
     return click.option(
         "--better",
         type=click.Choice(["higher", "lower"]),
-        help="Which values are better, for a metric that does not declare it.",
+        help="Whether higher or lower values are better, for a metric that does not declare it.",
     )(function)
 
 
 def limit_option(function: F) -> F:
-    """--limit."""
+    """Adds --limit."""
     return click.option(
-        "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most N lines."
+        "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Print at most N lines."
     )(function)
 
 
 def note_parts(store: Store, named: Collection[str] = ()) -> None:
-    """Notes the parts of settings that are not shown, because nobody named them."""
+    """Prints a note about the parts of settings that are not shown because they were not named."""
     from testbed.db.parts.names import parts_left_out
 
     if told := parts_left_out(set(store.results.sampled_settings()) - set(named)):
@@ -143,6 +143,6 @@ def note(text: str) -> None:
 
 
 def note_counts(left_out: Mapping[str, int]) -> None:
-    """Notes what was left out: which things → how many."""
+    """Prints a note about what was left out: kind → count."""
     for what, number in left_out.items():
         note(f"{number:,} {what}")

@@ -27,7 +27,7 @@ SIMILARITY = "similarity"
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """What the options say; None where they are not given."""
+    """Task options; None where not given."""
 
     task: str | None = None
     language: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class TaskOptions:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What they say of a setting's name, by its attributes."""
+        """The attributes of a setting's name that the options set."""
         held_out = None if self.val_proportion is None else self.val_proportion * 100
         said = {
             "split": self.split,
@@ -66,7 +66,7 @@ class TaskOptions:
 
 
 def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
-    """Applies the options to the names of settings; prints which of the languages a data set is not in.
+    """Applies the options to the names of settings; prints which data sets are not available in which languages.
 
     Args:
         settings: Canonical names.
@@ -97,7 +97,7 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
             lacking.setdefault((", ".join(lacked), has), {})[setting] = None
     said = [f"{_some(list(sets))} in {lacked}: there {has}" for (lacked, has), sets in lacking.items()]
     if not names:
-        raise DefinitionError(f"none of the settings is in a language that is asked for: {'; '.join(said)}")
+        raise DefinitionError(f"no setting is available in a requested language: {'; '.join(said)}")
     for line in said:
         click.echo(f"Left out: {line}", err=True)
     return list(names)
@@ -108,7 +108,7 @@ class LanguageError(DefinitionError):
 
 
 def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
-    """The names of models, of a captioning task with open_clip's encoders as the captioners that they are too.
+    """Replaces open_clip encoders by the captioners that they contain if the task is captioning.
 
     Args:
         models: Canonical names.
@@ -157,7 +157,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
 
 
 def _is_setting(wanted: BenchmarkName, language: str) -> bool:
-    """Tells if a name is that of a setting without this language."""
+    """Returns whether a name is that of a setting without this language."""
     from testbed.registry import registry
 
     written = str(replace(wanted, language=None))
@@ -172,7 +172,7 @@ def _languages_of(name: str) -> str:
 
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
-    """Whether a data set is for a task and has a split; the run reports a data set that cannot be read."""
+    """Returns whether a data set is for a task and has a split; the run reports data sets that cannot be read."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
     from testbed.eval_settings.benchmark_families.benchmark_names import kinds_of
 
@@ -186,12 +186,12 @@ def _fits(dataset: str, task: str | None, split: str | None) -> bool:
 
 
 def _why_not(name: str, written: str, given: TaskOptions) -> str:
-    """The message for a name that is not a setting."""
+    """Returns the message for a name that is not a setting."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
     dataset = BENCHMARKS.dataset(name)
     if given.split is not None and given.split not in dataset.splits:
-        return f"{dataset.name} has no split {given.split!r}; there are {', '.join(dataset.splits)}"
+        return f"{dataset.name} has no split {given.split!r}; its splits are {', '.join(dataset.splits)}"
     few_shot = given.attributes.keys() - {"split"} and given.task != LINEAR_PROBE
     return (
         f"{written} is not a setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
@@ -208,10 +208,10 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     """The names of settings, with each captioning setting expanded to one per scorer.
 
     Args:
-        catalog: Where names are looked up.
+        catalog: Catalog to look names up in.
         settings: Canonical names.
-        scorers: As the user wrote them.
-        scoring: One of the choices.
+        scorers: Names as the user wrote them.
+        scoring: One of the choices of ``--scoring``.
 
     Raises:
         DefinitionError: If scorers are given and a setting is not a captioning setting.
@@ -238,7 +238,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
 
 
 def _not_captioning(catalog: Catalog, setting: str) -> str:
-    """The message for a setting that is not a captioning setting."""
+    """Returns the message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)
     remedy = f"use {captioning}" if known else "use clip-cc-bench or mscoco_captions.captioning, for example"

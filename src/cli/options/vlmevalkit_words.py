@@ -1,4 +1,4 @@
-"""VLMEvalKit's options of ``run.py`` with what to write here, for those that have another name or are not needed."""
+"""Hints for the options of VLMEvalKit's ``run.py`` that have another name here or are not needed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ _NAMES = (
     "write the models first and the sets after --on, by VLMEvalKit's names: testbed run NAME --on MMStar MME (in"
     " eval.py --models and --eval-settings); open_clip's models are ARCHITECTURE,PRETRAINED (ViT-B-32,laion400m_e32)"
 )
-_STORED = "leave it out: stored answers are never asked for again, and a changed prompt is asked anew"
-_FAILED = "leave it out: a question that failed is not stored, and the next run asks it again"
+_STORED = "leave it out: stored answers are reused, and a changed prompt is asked again"
+_FAILED = "leave it out: a failed question is not stored, and the next run asks it again"
 _SERVED = "give the model this in a small file for --plugin, as ApiModel(…, {}); docs/served-models.md"
 _GENERATION = (
     "write {} into the generation options of a model or a setting, in a small file for --plugin; docs/served-models.md"
 )
-_JUDGE = "a judge is a model like others, with these options of its own; docs/reading-answers.md"
+_JUDGE = "a judge is a model with its own options, like any other; docs/reading-answers.md"
 _PROMPT = "leave it out: prompts are those of the sets; a class with build_prompt has its own (docs/vlmevalkit.md)"
 _DATA_CONFIG = "write the sets into a configuration file: testbed run --vlmevalkit FILE.json"
 
@@ -23,8 +23,8 @@ HINTS = {
     "--data-config": _DATA_CONFIG,
     "--work-dir": "answers and scores are in the store (--db-url names it); testbed export vlmevalkit DIR writes files",
     "--mode": "testbed run asks and scores; testbed rescore scores the stored answers without the model (--mode eval)",
-    "--api-nproc": "use --batch-size: so many requests are under way at the same time",
-    "--api-mode": "leave it out: a served model is named api:NAME@URL, and all its requests are sent at the same time",
+    "--api-nproc": "use --batch-size: the number of concurrent requests",
+    "--api-mode": "leave it out: a served model is named api:NAME@URL, and its requests are sent concurrently",
     "--retry": _SERVED.format("retries=6"),
     "--keep-failed": _FAILED,
     "--ignore": _FAILED,
@@ -36,7 +36,7 @@ HINTS = {
     "--judge-args": _JUDGE,
     "--judge-base-url": "write it into the judge's name: --on SET@api:NAME@URL",
     "--judge-key": "set the variable OPENAI_API_KEY, or another one by key_variable; docs/served-models.md",
-    "--judge-api-nproc": "use --batch-size: so many requests are under way at the same time",
+    "--judge-api-nproc": "use --batch-size: the number of concurrent requests",
     "--judge-retry": _SERVED.format("retries=6"),
     "--judge-timeout": _SERVED.format("timeout=600"),
     "--base-url": "write it into the model's name: api:NAME@URL",

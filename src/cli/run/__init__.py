@@ -1,1 +1,1 @@
-"""What ``testbed run`` does besides the run: its options, its progress, its report, its files."""
+"""``testbed run`` around the run itself: options, progress, report and files."""

@@ -33,20 +33,38 @@ def require_amount(text: str | None, option: str = "--verify") -> None:
 
 def print_checks(checks: Sequence[CheckResult]) -> None:
     """Prints how many stored evaluations were checked, why, and which of them differ."""
-    looked = [each for each in checks if each.certificate is not None]
-    equal = [each for each in looked if each.result == "equal"]
+    looked = [check for check in checks if check.certificate is not None]
+    equal = [checked_cell for checked_cell in looked if checked_cell.result == "equal"]
     if looked:
-        samples = sum(each.certificate.samples for each in looked if each.certificate is not None)
+        samples = sum(
+            checked_cell.certificate.samples for checked_cell in looked if checked_cell.certificate is not None
+        )
         told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
         reasons = _reasons(looked)
-        new = are_new(sorted({name for each in looked if each.certificate for name in each.certificate.new_metrics}))
+        new = are_new(
+            sorted(
+                {
+                    name
+                    for checked_cell in looked
+                    if checked_cell.certificate
+                    for name in checked_cell.certificate.new_metrics
+                }
+            )
+        )
         differ = f"{len(equal)} equal{_at_most(equal)}, {len(looked) - len(equal)} differ"
         say(f"{told}{f' ({reasons})' if reasons else ''}: {differ}{f'; {new}' if new else ''}.")
-    _print_some("Differs", [f"{_name(each)}: {_moved(each)}" for each in looked if each.result == "differs"])
+    _print_some(
+        "Differs",
+        [
+            f"{_name(checked_cell)}: {_moved(checked_cell)}"
+            for checked_cell in looked
+            if checked_cell.result == "differs"
+        ],
+    )
     unchecked: dict[str, list[str]] = {}
-    for each in checks:
-        if each.certificate is None:
-            unchecked.setdefault(each.reason, []).append(_name(each))
+    for check in checks:
+        if check.certificate is None:
+            unchecked.setdefault(check.reason, []).append(_name(check))
     lines = [
         f"{names[0] if len(names) == 1 else f'{len(names)} evaluations'}: {why}" for why, names in unchecked.items()
     ]
@@ -54,8 +72,8 @@ def print_checks(checks: Sequence[CheckResult]) -> None:
 
 
 def _at_most(equal: Sequence[CheckResult]) -> str:
-    """The share of the other samples that may differ although those that were compared do not."""
-    shares = [each.certificate.may_differ for each in equal if each.certificate is not None]
+    """The upper bound for the share of differing samples, given that none of the compared ones differ."""
+    shares = [checked_cell.certificate.may_differ for checked_cell in equal if checked_cell.certificate is not None]
     known = [share for share in shares if share is not None]
     return f" (at most {100 * max(known):.2g} % of their samples may differ, at 95 % confidence)" if any(known) else ""
 
@@ -74,7 +92,7 @@ def describe_certificate(certificate: Certificate) -> str:
 
 
 def describe_samples(certificate: Certificate) -> str:
-    """The ids of the samples that differ, as far as the certificate has them; begins with a semicolon."""
+    """The ids of the differing samples that the certificate has; begins with a semicolon."""
     ids = certificate.differing_samples
     if not ids:
         return ""
@@ -139,7 +157,7 @@ def _moved(check: CheckResult) -> str:
 
 
 def _reasons(checks: Sequence[CheckResult]) -> str:
-    counted = Counter(reason for each in checks for reason in each.because)
+    counted = Counter(reason for check in checks for reason in check.because)
     shown = [reason for reason, _ in counted.most_common(3)]
     return "; ".join(shown) + (f" and {len(counted) - 3} more" if len(counted) > 3 else "")
 

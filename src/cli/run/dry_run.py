@@ -26,7 +26,7 @@ def dry_run(
     from testbed.runner.dry_run import make_plan
 
     plan = make_plan(catalog, options, models, settings)
-    doubts = {each.cell.name: list(each.differences) for each in plan.stale_candidates}
+    doubts = {candidate.cell.name: list(candidate.differences) for candidate in plan.stale_candidates}
     if as_json:
         print_json(
             {
@@ -44,36 +44,36 @@ def dry_run(
                 ],
                 "passes": [
                     {
-                        "reads": str(each.one_pass.reads),
-                        "models": list(each.one_pass.models),
-                        "eval_settings": list(each.one_pass.settings),
-                        "samples": each.samples,
-                        "to_do": each.to_do,
-                        "batch_size": each.one_pass.batch_size,
+                        "reads": str(planned.one_pass.reads),
+                        "models": list(planned.one_pass.models),
+                        "eval_settings": list(planned.one_pass.settings),
+                        "samples": planned.samples,
+                        "to_do": planned.to_do,
+                        "batch_size": planned.one_pass.batch_size,
                     }
-                    for each in plan.passes
+                    for planned in plan.passes
                 ],
             }
         )
     else:
         say(_describe_plan(plan))
-        for each in plan.passes:
-            say(_describe_pass(each))
+        for planned in plan.passes:
+            say(_describe_pass(planned))
         if plan.stale_candidates:
-            differences = [difference for each in plan.stale_candidates for difference in each.differences]
+            differences = [difference for candidate in plan.stale_candidates for difference in candidate.differences]
             number = count(len(plan.stale_candidates), "stored evaluation")
             say(f"  {number} may be outdated; a run checks a few samples of them first: {described(differences)}")
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 
 
 def _describe_pass(planned: PlannedPass) -> str:
-    """One line about a pass: what it reads, how much of that is stored, and how many cells need it."""
+    """Describes a pass in one line: what it reads, how much of that is stored, and how many cells need it."""
     from testbed.graph.nodes import Reads
 
     one_pass = planned.one_pass
     known = planned.samples is not None
     kind = "questions about" if one_pass.reads is Reads.QUESTIONS else "the texts of"
-    what = f"{planned.samples:,} {one_pass.reads}" if known else f"{kind} outputs not stored yet"
+    what = f"{planned.samples:,} {one_pass.reads}" if known else f"{kind} outputs that are not stored yet"
     how = {
         Reads.IMAGES: ", each read once",
         Reads.MESSAGES: ", each answered once",
@@ -99,7 +99,7 @@ def _describe_plan(plan: Plan) -> str:
     from testbed.graph.cells import Action
 
     said = {
-        Action.DONE: "stored already, nothing to do",
+        Action.DONE: "already stored, nothing to do",
         Action.DERIVE: "derived from stored outputs, without running a model",
         Action.SCORE: "scored by another model from stored outputs",
         Action.RUN: "to be run",

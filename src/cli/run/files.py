@@ -23,7 +23,7 @@ def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:
     from testbed.tasks.parts.head_files import save_heads
 
     try:
-        files = save_heads(store, [store.evaluations.get(each) for each in finished], folder)
+        files = save_heads(store, [store.evaluations.get(number) for number in finished], folder)
     except OSError as error:
         raise TestbedError(f"--save-clf {folder} cannot be written: {error}") from error
     click.echo(f"Wrote {count(len(files), 'zero-shot head')} to {folder}", err=True)
@@ -41,10 +41,10 @@ def write_logdir(store: Store, report: Report, logdir: Path) -> None:
 
 
 def trackers(words: Sequence[str], db_url: str | None) -> list[Mirror]:
-    """The trackers, known to be installed before anything is computed.
+    """Returns the trackers, after checking that they are installed.
 
     Raises:
-        DataError: If a word names none.
+        DataError: If a word does not name a tracker.
         MissingExtraError: If one is not installed.
     """
     if not words:
@@ -55,7 +55,7 @@ def trackers(words: Sequence[str], db_url: str | None) -> list[Mirror]:
 
 
 def log_to_trackers(db_url: str | None, mirrors: Sequence[Mirror], report: Report) -> bool:
-    """Logs the results of a run, stored ones too; prints what could not be logged, and returns whether all was."""
+    """Logs the results of a run, including stored ones; prints what could not be logged; returns whether all was."""
     if not mirrors:
         return True
     from testbed.db.store import Store

@@ -1,4 +1,4 @@
-"""Whether a checkpoint does far better on images of another size than that of its architecture's published weights."""
+"""Finds checkpoints that do far better at an image size other than that of their architecture's published weights."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
-SIZES = (32, 64, 128)  # smaller ones cost little; a model that was trained on larger images loses less
+SIZES = (32, 64, 128)  # smaller sizes cost little; a model trained on larger images loses less
 SAMPLES = 200
 FEWEST = 40
-GOOD = 0.95  # an accuracy above which nothing is far better
+GOOD = 0.95  # nothing is far better than this accuracy
 
 
 @dataclass(frozen=True)
 class OtherSize:
-    """A size of images with which a checkpoint does far better.
+    """An image size at which a checkpoint does far better.
 
     Attributes:
         resize: The shorter side after resizing (pixels).
         crop: The side of the crop (pixels).
-        top1: Accuracy with it on ``n`` samples, evenly spread.
+        top1: Accuracy at this size on ``n`` evenly spread samples.
         usual: Accuracy of the run on all samples.
     """
 
@@ -61,16 +61,16 @@ def other_sizes(catalog: Catalog, options: RunOptions, report: Report, results: 
 
 
 def as_objects(found: Sequence[OtherSize]) -> list[dict[str, Any]]:
-    """As plain values."""
-    return [asdict(each) for each in found]
+    """The sizes as plain values."""
+    return [asdict(size) for size in found]
 
 
 def print_other_sizes(found: Sequence[OtherSize]) -> None:
-    """Prints a line for each."""
-    for each in found:
+    """Prints a line for each size."""
+    for size in found:
         say(
-            f"Another image size? {each.model} on {each.eval_setting}: {percent(each.top1)} % of {each.n} samples with"
-            f" --image-size {each.resize} {each.crop}, instead of {percent(each.usual)} %. If it was trained on images"
+            f"Another image size? {size.model} on {size.eval_setting}: {percent(size.top1)} % of {size.n} samples with"
+            f" --image-size {size.resize} {size.crop}, instead of {percent(size.usual)} %. If it was trained on images"
             " of this size, run again with that option"
         )
 
@@ -78,26 +78,26 @@ def print_other_sizes(found: Sequence[OtherSize]) -> None:
 def _doubtful(report: Report, results: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
     """The checkpoints in question, each with its first unperturbed setting and its accuracy there."""
     cells = {(cell.model, cell.setting): cell for cell in report.plan.cells}
-    computed = {(each.model, each.setting) for each in report.of("complete")}
+    computed = {(outcome.model, outcome.setting) for outcome in report.of("complete")}
     seen = set()
-    for each in results:
-        place = (each.model, each.eval_setting)
-        if (each.metric, each.slice) != ("top1", OVERALL) or place not in computed or each.model in seen:
+    for result in results:
+        place = (result.model, result.eval_setting)
+        if (result.metric, result.slice) != ("top1", OVERALL) or place not in computed or result.model in seen:
             continue
         cell = cells[place]
         known = cell.opened_model is None or not cell.opened_model.definition.size_is_assumed
         perturbed = cell.opened_setting is None or bool(cell.opened_setting.setting.perturbation)
-        if known or perturbed or each.random_weights or not each.n or each.n < FEWEST or each.value is None:
+        if known or perturbed or result.random_weights or not result.n or result.n < FEWEST or result.value is None:
             continue
-        seen.add(each.model)
-        if each.value < GOOD:
-            yield each.model, each.eval_setting, each
+        seen.add(result.model)
+        if result.value < GOOD:
+            yield result.model, result.eval_setting, result
 
 
 def _tried(
     catalog: Catalog, options: RunOptions, doubtful: dict[str, tuple[str, Any]], crop: int
 ) -> Iterator[tuple[str, Any]]:
-    """Accuracy with a crop of this side. A network that takes no images of this size fails, and gives none."""
+    """Accuracy at this crop size; None if the network does not accept images of this size."""
     from testbed.db.store import Store
     from testbed.runner.run import run
 
@@ -106,8 +106,8 @@ def _tried(
         return
     asked = replace(inputs.preprocessing, resize=_resize(crop), crop=crop)
     own = [
-        replace(each, preprocessing=replace(each.preprocessing, resize=_resize(crop), crop=crop))
-        for each in inputs.own_names
+        replace(own_name, preprocessing=replace(own_name.preprocessing, resize=_resize(crop), crop=crop))
+        for own_name in inputs.own_names
     ]
     with own_temporary() as folder:
         trial = replace(
@@ -124,14 +124,14 @@ def _tried(
             models = [model for model, (first, _) in doubtful.items() if first == setting]
             report = run(catalog, trial, models, [setting])
             with Store.open(trial.db_url) as store:
-                done = [each.evaluation_id for each in report.of("complete") if each.evaluation_id is not None]
+                done = [outcome.evaluation_id for outcome in report.of("complete") if outcome.evaluation_id is not None]
                 for result in store.results.of(done):
                     if (result.metric, result.slice) == ("top1", OVERALL) and result.value is not None:
                         yield result.model, result
 
 
 def _resize(crop: int) -> int:
-    """The shorter side of the images of which this is cropped: ImageNet's usual share."""
+    """The shorter side after resizing for this crop, in ImageNet's usual ratio."""
     return round(crop * 256 / 224)
 
 

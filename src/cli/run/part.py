@@ -1,4 +1,4 @@
-"""What an extension adds to ``testbed run``: options, and what they do; see `testbed.extending`."""
+"""The interface for extensions of ``testbed run``: their options and actions; see `testbed.extending`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run is asked for, before it is planned.
+    """A run's request, before it is planned.
 
     Attributes:
         models: Names, patterns and collections, as the user wrote them; `settings` likewise.
@@ -34,18 +34,18 @@ class RunRequest:
     options: RunOptions
 
     def but(self, **changes: Any) -> RunRequest:
-        """Returns the request with other values of some attributes."""
+        """Returns a copy with other values of some attributes."""
         return replace(self, **changes)
 
 
 class RunPart:
-    """What an extension does in one run; this one does nothing. Subclasses override what they need.
+    """An extension's hooks for one run; these do nothing. Subclasses override those that they need.
 
-    The methods are called in the order in which they stand here.
+    The methods are called in the order of their definition.
     """
 
     def changed(self, request: RunRequest) -> RunRequest:
-        """Returns the request with what this part adds to it."""
+        """Returns the request with this part's additions."""
         return request
 
     def settings(self, catalog: Catalog, scorers: Sequence[str]) -> Sequence[str]:
@@ -73,10 +73,10 @@ class RunOption:
     """Options that an extension adds to ``testbed run``.
 
     Attributes:
-        parameters: Options of click, see `testbed.console.options.Option`. The first one asks for the part.
-        part: Makes the part of a run from the values of these options by name; None if they do not ask for one. The
-            second argument is the request as it is before any part changes it.
-        stores: Whether it stores something besides results, so that it does not go with ``--no-db``.
+        parameters: Options of click, see `testbed.console.options.Option`. The first one requests the part.
+        part: Makes the part of a run from the values of these options by name; None if the options do not request it.
+            The second argument is the request as it is before any part changes it.
+        stores: Whether it stores something besides results and is therefore incompatible with ``--no-db``.
     """
 
     parameters: Sequence[click.Parameter]
@@ -85,7 +85,7 @@ class RunOption:
 
     @property
     def flag(self) -> str:
-        """The option that asks for the part."""
+        """The option that requests the part."""
         return self.parameters[0].opts[0]
 
 
@@ -97,23 +97,23 @@ def installed_options() -> Sequence[RunOption]:
 def parts_of(
     options: Sequence[RunOption], given: dict[str, Any], request: RunRequest, kept: bool
 ) -> dict[str, RunPart]:
-    """Makes the parts of a run, and takes their options out of those that are given.
+    """Creates the parts of a run, and removes their options from the given ones.
 
     Args:
-        options: What the extensions add.
+        options: The extensions' options.
         given: The values of all options by name.
         request: The request.
-        kept: Whether there is a store that is kept.
+        kept: Whether the run has a persistent store.
 
     Returns:
-        The option that asks for it → part.
+        Requesting option → part.
 
     Raises:
-        click.UsageError: If one stores something where nothing is kept.
+        click.UsageError: If a part stores something but the run has no store.
     """
     parts = {}
     for option in options:
-        values = {str(each.name): given.pop(str(each.name)) for each in option.parameters}
+        values = {str(parameter.name): given.pop(str(parameter.name)) for parameter in option.parameters}
         part = option.part(values, request)
         if part is not None:
             if option.stores and not kept:

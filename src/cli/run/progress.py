@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def command_progress(options: RunOptions) -> Progress:
-    """The progress of a run with these options, on stderr."""
+    """Returns the progress reporter for a run with these options, on stderr."""
     from testbed.execution.progress import LineProgress, RichProgress
 
     if not sys.stderr.isatty() or options.progress_interval is not None:
@@ -41,21 +41,21 @@ def command_progress(options: RunOptions) -> Progress:
 
 
 class LogFile(Counting):
-    """Writes what happens to a file.
+    """Writes the events of a run to a file.
 
-    Each line has a time (UTC) and an event: ``begun``, ``pass``, ``progress``, ``note``, ``cell`` or ``ended``. A disk
-    that is full ends the log, not the run.
+    Each line has a time (UTC) and an event: ``begun``, ``pass``, ``progress``, ``note``, ``cell`` or ``ended``. A full
+    disk ends the log, not the run.
 
     Args:
-        file: Open to append bytes, without a buffer.
-        name: Of the file, for people.
+        file: Unbuffered binary file, opened for appending.
+        name: Display name of the file.
     """
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         super().__init__()
         self._file = file
         self._name = name
-        self._lock = threading.Lock()  # cells are finished in a thread of their own
+        self._lock = threading.Lock()  # cells are finished in a separate thread
         self._broken = False
         self._ended: dict[str, Any] = {"outcome": "failed"}
 
@@ -73,27 +73,27 @@ class LogFile(Counting):
                 click.echo(f"the log file {self._name} ends here: {error.strerror or error}", err=True)
 
     def begun(self, pass_id: int, count: Count) -> None:
-        """A pass begins, or becomes longer."""
+        """Logs that a pass begins, or becomes longer."""
         self.write("pass", **{"pass": pass_id}, label=count.label, unit=count.unit, to_do=count.total)
 
     def advanced(self, pass_id: int, count: Count, before: int) -> None:
-        """A line every ten seconds, and when a pass ends."""
+        """Logs progress every ten seconds, and when a pass ends."""
         if (count.is_complete and count.shown != before) or time.monotonic() - count.told >= LINE_SECONDS:
             count.told = time.monotonic()
             per_second = None if count.rate is None else round(count.rate, 1)
             self.write("progress", **{"pass": pass_id}, done=count.shown, of=count.total, per_second=per_second)
 
     def note(self, text: str) -> None:
-        """A message."""
+        """Logs a message."""
         self.write("note", text=text)
 
     def ended(self, model: str, setting: str, status: str, reason: str) -> None:
-        """A cell has ended."""
+        """Logs the end of a cell."""
         super().ended(model, setting, status, reason)
         self.write("cell", model=model, eval_setting=setting, status=status, reason=reason or None)
 
     def report(self, report: Report) -> None:
-        """How the run ended; written when the file is closed."""
+        """Stores how the run ended; written when the file is closed."""
         outcome = "interrupted" if report.interrupted else "complete" if report.ok else "incomplete"
         self._ended = {"outcome": outcome, "cells": dict(Counter(each.status for each in report.outcomes))}
 
@@ -101,7 +101,7 @@ class LogFile(Counting):
         """Writes the last line.
 
         Args:
-            error: What ended the program, if anything did.
+            error: The exception that ended the program, if any.
         """
         if error is not None and not isinstance(error, SystemExit):
             self._ended["error"] = message_of(error) or type(error).__name__
@@ -110,11 +110,11 @@ class LogFile(Counting):
 
 @contextmanager
 def log_file(path: Path | None, models: Sequence[str], settings: Sequence[str]) -> Iterator[LogFile | None]:
-    """Opens the log file of a run, and ends it whatever happens.
+    """Opens the log file of a run, and closes it however the run ends.
 
     Args:
-        path: The file; None for a run without one.
-        models: The models that the run is about.
+        path: The file; None for no log file.
+        models: The models of the run.
         settings: The eval settings.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``testbed run --recorded DIR``: all files of answers that VLMEvalKit wrote below a folder, each on its own set."""
+"""``testbed run --recorded DIR``: scores all answer files that VLMEvalKit wrote below a folder, each on its own set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 3  # names in a message
 def with_recorded(
     folder: Path, models: Sequence[str], eval_settings: Sequence[str], inputs: Inputs
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Models and settings with those of the files of answers below a folder; other tables there are counted in a line.
+    """Returns the models and settings of the answer files below a folder; prints how many other tables there are.
 
     Raises:
         DataError: If there is no such file.
@@ -31,15 +31,15 @@ def with_recorded(
     of_sets = {path: said for path, said in found.items() if said is not None}
     if not of_sets:
         raise DataError(
-            f"{folder} {'has' if expanded(folder).is_dir() else 'is no folder with'} no file of answers of VLMEvalKit:"
-            " expected MODEL_SET.xlsx, .tsv or .json, with the name of a set that is known"
+            f"{folder} {'has no' if expanded(folder).is_dir() else 'is not a folder; expected one with'} VLMEvalKit"
+            " answer files: MODEL_SET.xlsx, .tsv or .json, with the name of a known set"
         )
     others = [path.name for path in found if path not in of_sets]
     if others:
         more = ", …" if len(others) > _SHOWN else ""
         click.echo(
-            f"{folder}: left out {len(others):,} tables that name no known set:"
-            f" {', '.join(shortened(each) for each in others[:_SHOWN])}{more}",
+            f"{folder}: left out {len(others):,} tables without the name of a known set:"
+            f" {', '.join(shortened(text) for text in others[:_SHOWN])}{more}",
             err=True,
         )
     names = [f"{PREFIX}{path}" for path in of_sets]
@@ -47,7 +47,7 @@ def with_recorded(
 
 
 def _tables(folder: Path) -> list[Path]:
-    """The tables of answers below a folder; one to which links lead is taken once, by its shortest path."""
+    """Returns the tables of answers below a folder; a table reached through links counts once, by its shortest path."""
     from testbed.data.tables.answers import is_prediction_table
     from testbed.data.tables.scores import is_table_of_scores
 

@@ -42,7 +42,7 @@ def print_report(
     override: bool,
     where: str | None,
 ) -> None:
-    """Prints which answers were not read, the main metric of each cell, what went wrong, and what the run did.
+    """Prints unread answers, the main metric of each cell, failures, and a summary of the run.
 
     Args:
         report: How the run ended.
@@ -72,7 +72,7 @@ def print_report(
 
 
 def print_ended(report: Report, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> None:
-    """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
+    """Prints the finished cells of an interrupted run, if the store can be read; takes what `print_report` takes."""
     from testbed.db.store import Store
 
     if not report.passes:
@@ -87,12 +87,12 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     shown = headlines(results)
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
-    broken = {(each.model, each.eval_setting) for each in not_finite(results)}
+    broken = {(result.model, result.eval_setting) for result in not_finite(results)}
     cells = {
-        (each.model, labels[each.eval_setting]): cell_value(each.value, each.unit)
-        + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
-        for each in results
-        if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
+        (result.model, labels[result.eval_setting]): cell_value(result.value, result.unit)
+        + (" (NaN)" if (result.model, result.eval_setting) in broken else "")
+        for result in results
+        if result.metric == shown.get(result.eval_setting) and result.slice == OVERALL
     }
     for outcome in report.finished:
         cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
@@ -110,42 +110,42 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 def headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
     specs: dict[str, dict[MetricSpec, None]] = {}
-    for each in results:
-        if each.slice == OVERALL and each.metric not in (NOT_FINITE, REFUSED):
-            specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+    for result in results:
+        if result.slice == OVERALL and result.metric not in (NOT_FINITE, REFUSED):
+            specs.setdefault(result.eval_setting, {}).setdefault(spec_of(result))
     return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
 
 
 def _print_left_out(found: LeftOuts) -> None:
-    """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
+    """Prints what data sets leave out (files that are not samples, records without images), and missing classes."""
     from testbed.graph.cells import left_out_lines
 
     lines = left_out_lines(found)
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:
-        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show shows them")
+        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show lists them")
 
 
 def unexpected(found: LeftOuts) -> bool:
-    """Whether anything is left out that may be a sample, so that ``--strict`` objects."""
-    return any(not each.expected for parts in found.values() for each in parts)
+    """Returns whether anything that was left out may be a sample, so that ``--strict`` fails."""
+    return any(not part.expected for parts in found.values() for part in parts)
 
 
 def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
-    """Prints which cells have unreadable samples, which change the numbers without being the model's fault."""
-    cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
-    for each in cells[:SHOWN_REASONS]:
-        scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
-        told = unreadable_in_words(unreadable[each.evaluation_id or 0], scorers)
-        say(f"Unreadable: {each.model} on {each.setting}: {told}")
+    """Prints which cells have unreadable samples; these change the numbers through no fault of the model."""
+    cells = [outcome for outcome in report.outcomes if outcome.evaluation_id in unreadable]
+    for cell in cells[:SHOWN_REASONS]:
+        scorers = [result.scorer for result in results if result.evaluation_id == cell.evaluation_id]
+        told = unreadable_in_words(unreadable[cell.evaluation_id or 0], scorers)
+        say(f"Unreadable: {cell.model} on {cell.setting}: {told}")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
         say(f"Unreadable: samples of {more} more cells; testbed show shows them")
 
 
 def _print_refusals(results: Sequence[Any]) -> None:
-    """Prints what models refused, and why: this counts as wrong."""
+    """Prints what models refused, and why; refusals count as wrong."""
     lines = refusal_lines(results)
     for line in lines[:SHOWN_REASONS]:
         say(f"Refused: {line}")
@@ -154,53 +154,53 @@ def _print_refusals(results: Sequence[Any]) -> None:
 
 
 def _print_silences(results: Sequence[Any]) -> None:
-    """Prints on which answers judges gave no verdict, and why: these are not scored."""
+    """Prints which answers judges gave no verdict on, and why; these are not scored."""
     found = silences(results)
-    for each in found[:SHOWN_REASONS]:
-        say(f"No verdict: {silence_in_words(each)}")
+    for record in found[:SHOWN_REASONS]:
+        say(f"No verdict: {silence_in_words(record)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
         say(f"No verdict: {more} more reasons; testbed show --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
-    """The results that say that outputs are not finite."""
-    return [each for each in results if each.metric == NOT_FINITE]
+    """The results that count non-finite outputs."""
+    return [result for result in results if result.metric == NOT_FINITE]
 
 
 def describe_not_finite(found: Any) -> str:
-    """Such a result or metric in words."""
+    """Describes such a result or metric."""
     what = "sample" if found.slice == OVERALL else "text"
     return f"{round(found.value * found.n):,} of {count(found.n, what)} have outputs that are NaN or infinite"
 
 
 def _print_not_finite(results: Sequence[Any]) -> None:
-    """Prints for which cells outputs are no numbers: the model is broken, or overflows its precision."""
+    """Prints the cells with non-finite outputs: the model is broken, or overflows its precision."""
     found = not_finite(results)
-    for each in found[:SHOWN_REASONS]:
-        say(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
+    for result in found[:SHOWN_REASONS]:
+        say(f"Not finite: {result.model} on {result.eval_setting}: {describe_not_finite(result)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
         say(f"Not finite: outputs of {more} more cells; testbed show shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
-    """Prints which models lack texts for some samples, so that means cover fewer samples; once for all judges."""
+    """Prints which models have no texts for some samples, so that means cover fewer samples; once for all judges."""
     lacking: dict[tuple[int, int, str], dict[str, None]] = {}
-    for each in results:
-        if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
-            what = "answer" if (each.scorer or "").startswith(ANSWERED) else "caption"
-            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n, what), {})[each.model] = None
+    for result in results:
+        if (result.metric, result.slice) == ("coverage", OVERALL) and result.n and (result.value or 0) < 1:
+            what = "answer" if (result.scorer or "").startswith(ANSWERED) else "caption"
+            lacking.setdefault((round(result.n * (1 - (result.value or 0))), result.n, what), {})[result.model] = None
     for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
         say(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        say("More models lack some captions or answers; testbed show shows the metric coverage")
+        say("More models have missing captions or answers; testbed show prints the metric coverage")
 
 
 def _print_published(report: Report, results: Sequence[Any]) -> None:
-    """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
+    """Prints the main metrics beside published values, preceded by any others that differ."""
     from testbed.claims.agreement import AGREES, differing, in_lines
     from testbed.claims.hook import comparisons
 
@@ -210,15 +210,17 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
     main = headlines(results)
     told = differing(compared)
     told += [
-        each
-        for each in compared
-        if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
+        comparison
+        for comparison in compared
+        if comparison.verdict == AGREES
+        and comparison.slice == OVERALL
+        and comparison.metric == main.get(comparison.eval_setting)
     ]
     lines = in_lines(told)
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:
-        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show has them")
+        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show lists them")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
@@ -231,7 +233,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         kept = kept if report.unstored else "everything computed so far is stored"
         say(f"The run was interrupted; {kept}. To resume, run {again}.")
     elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
-        say("All of it was stored already; nothing was computed.")
+        say("All results were already stored; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")
         for first in report.finished[:1]:

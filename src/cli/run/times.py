@@ -1,4 +1,4 @@
-"""What ``--profile`` prints: where the time of each pass went, and what limits it."""
+"""The output of ``--profile``: where the time of each pass went, and what limits it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from testbed.execution.report import Times
 
 _OTHER = "other"
-_MUCH = 0.25  # the share of a stage that is worth a hint
+_MUCH = 0.25  # the share of a stage that warrants a hint
 
 
 def print_times(times: Sequence[Times]) -> None:
-    """Prints a line for each pass, and lines for what data workers and the writer did meanwhile."""
+    """Prints a line for each pass, and lines for the concurrent work of data workers and the writer."""
     if not times:
         return
     cells: dict[tuple[str, str], str] = {}
     rows: list[str] = []
-    for number, each in enumerate(times, start=1):
+    for number, time in enumerate(times, start=1):
         before = "" if len(times) == 1 else f"{number}. "
-        label = f"{before}{each.label}"
-        own = {name: each.seconds.get(name, 0.0) for name in (*STAGES, _OTHER)}
+        label = f"{before}{time.label}"
+        own = {name: time.seconds.get(name, 0.0) for name in (*STAGES, _OTHER)}
         rows.append(label)
         cells[label, "total"] = _seconds(sum(own.values()))
         cells |= {(label, name): _seconds(value) for name, value in own.items() if value}
         for where in (DATA_WORKERS, WRITER):
-            found = {name: each.seconds.get(f"{name} in {where}", 0.0) for name in STAGES}
+            found = {name: time.seconds.get(f"{name} in {where}", 0.0) for name in STAGES}
             meanwhile = {name: value for name, value in found.items() if value}
             if meanwhile:
                 row = f"   {before}{where}, meanwhile"
@@ -46,8 +46,8 @@ def print_times(times: Sequence[Times]) -> None:
 
 
 def _hint(times: Sequence[Times]) -> str:
-    """What limits the run, and what helps."""
-    own = {name: sum(each.seconds.get(name, 0.0) for each in times) for name in (*STAGES, _OTHER)}
+    """Describes the bottleneck, and what helps."""
+    own = {name: sum(time.seconds.get(name, 0.0) for time in times) for name in (*STAGES, _OTHER)}
     total = sum(own.values())
     if not total:
         return ""

@@ -1,4 +1,4 @@
-"""In words: samples that could not be read or were refused, and answers on which judges gave no verdict."""
+"""Descriptions of unreadable or refused samples, and of answers without a judge's verdict."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ UNREAD = "unread"
 
 
 def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
-    """How many samples could not be read, and what that means for the metrics.
+    """Describes how many samples could not be read, and the effect on the metrics.
 
     Args:
-        number: How many.
-        scorers: What computed the metrics.
+        number: Number of unreadable samples.
+        scorers: The scorers of the metrics.
     """
     from testbed.tasks.task_base import task_with
 
-    task = next((found for each in dict.fromkeys(scorers) if (found := task_with(each or "")) is not None), None)
+    task = next((found for text in dict.fromkeys(scorers) if (found := task_with(text or "")) is not None), None)
     told = f"{count(number, 'sample')} could not be read"
     if task is None:
         return told
@@ -29,17 +29,17 @@ def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
 
 
 def silences(results: Iterable[Any]) -> list[dict[str, Any]]:
-    """On which answers judges gave no verdict, and why: from the slices of the metric `unread`."""
+    """Finds answers without a judge's verdict, with reasons, from the slices of the metric `unread`."""
     return [
         {
-            "model": each.model,
-            "eval_setting": each.eval_setting,
-            "answers": each.n,
-            "without_verdict": round(each.value * each.n),
-            "reason": each.slice.removeprefix(f"{JUDGE_SLICE}/"),
+            "model": result.model,
+            "eval_setting": result.eval_setting,
+            "answers": result.n,
+            "without_verdict": round(result.value * result.n),
+            "reason": result.slice.removeprefix(f"{JUDGE_SLICE}/"),
         }
-        for each in results
-        if each.metric == UNREAD and each.slice.startswith(f"{JUDGE_SLICE}/")
+        for result in results
+        if result.metric == UNREAD and result.slice.startswith(f"{JUDGE_SLICE}/")
     ]
 
 
@@ -50,30 +50,31 @@ def silence_in_words(found: dict[str, Any]) -> str:
 
 
 def refusals_in_words(metrics: Sequence[Any]) -> str:
-    """How many samples a model refused, which count as wrong, and why; empty if it refused none.
+    """Describes how many samples a model refused, which count as wrong, and why; empty without refusals.
 
     Args:
         metrics: Metrics or results of an evaluation.
     """
-    found = [each for each in metrics if (each.name if hasattr(each, "name") else each.metric) == REFUSED]
-    total = next((each for each in found if each.slice == OVERALL), None)
+    found = [entry for entry in metrics if (entry.name if hasattr(entry, "name") else entry.metric) == REFUSED]
+    total = next((entry for entry in found if entry.slice == OVERALL), None)
     if total is None:
         return ""
-    reasons = [each for each in found if each.slice != OVERALL]
+    reasons = [entry for entry in found if entry.slice != OVERALL]
     reasons.sort(key=lambda each: -each.value)
     told = [
-        (f"{round(each.value * each.n):,} × " if len(reasons) > 1 else "") + each.slice.removeprefix(f"{REASON_SLICE}/")
-        for each in reasons
+        (f"{round(reason.value * reason.n):,} × " if len(reasons) > 1 else "")
+        + reason.slice.removeprefix(f"{REASON_SLICE}/")
+        for reason in reasons
     ]
     return f"{round(total.value * total.n):,} of {total.n:,} refused: {'; '.join(told)} (a refusal counts as wrong)"
 
 
 def refusal_lines(results: Iterable[Any]) -> list[str]:
-    """What models refused, and why, a line each; one for all settings that score the same answers."""
+    """Lines about refused samples with reasons; one for all settings that score the same answers."""
     cells: dict[tuple[str, str], list[Any]] = {}
-    for each in results:
-        if each.metric == REFUSED:
-            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    for result in results:
+        if result.metric == REFUSED:
+            cells.setdefault((result.model, result.eval_setting), []).append(result)
     settings: dict[tuple[str, str], list[str]] = {}
     for (model, setting), found in cells.items():
         settings.setdefault((model, refusals_in_words(found)), []).append(setting)

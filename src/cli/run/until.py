@@ -1,4 +1,4 @@
-"""``testbed run --until``: what it takes, and what it prints."""
+"""``testbed run --until``: its checks and its output."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def check_no_other(given: Mapping[str, bool]) -> None:
-    """Checks that no option is given that does not go with ``--until``.
+    """Checks that no option that is incompatible with ``--until`` is given.
 
     Args:
         given: Option → whether it is.
     """
     odd = [name for name, is_given in given.items() if is_given]
     if odd:
-        raise click.UsageError(f"--until runs on ever more samples; it cannot be used with {odd[0]}")
+        raise click.UsageError(f"--until runs on more and more samples; it cannot be used with {odd[0]}")
 
 
 def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
-    """What ``--until`` says of these models; see `testbed.runner.until.goal_of`."""
+    """Returns the goal that ``--until`` sets for these models; see `testbed.runner.until.goal_of`."""
     from testbed.runner import until
 
     try:
@@ -86,19 +86,19 @@ def run_and_print(
                 click.echo(f"The results are in {store.display_url}")
     if found.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_ERROR if any(each.why for each in found.cells) else 0
+    return EXIT_ERROR if any(cell.why for cell in found.cells) else 0
 
 
 def _print(found: UntilOutcome, goal: Goal) -> None:
-    rows = [_row(each, goal) for each in found.cells if each.estimate is not None]
+    rows = [_row(cell, goal) for cell in found.cells if cell.estimate is not None]
     if rows:
         what = f"against {goal.than}" if goal.than else "value"
         header = ("model", "setting", "metric", what, "interval", "samples", "of", "saved")
         click.echo(table(header, rows, right=(3, 5, 6, 7)))
-    for each in found.cells:
-        if each.why:
-            say(f"Given up: {each.model} on {each.setting}: {each.why}")
-    left = sum(each.open for each in found.cells)
+    for cell in found.cells:
+        if cell.why:
+            say(f"Given up: {cell.model} on {cell.setting}: {cell.why}")
+    left = sum(cell.open for cell in found.cells)
     if found.interrupted:
         say(f"The run was interrupted; {count(left, 'cell')} not decided. To resume, run the same command again.")
     if rows:
@@ -131,8 +131,8 @@ def _explained(found: UntilOutcome, goal: Goal) -> str:
     aim = (
         f"it is decided against {goal.than}" if goal.than else f"the metric of all samples is known to ± {goal.half:g}"
     )
-    grouped = any(each.estimate is not None and each.estimate.units for each in found.cells)
-    anew = any(each.anew for each in found.cells)
+    grouped = any(cell.estimate is not None and cell.estimate.units for cell in found.cells)
+    anew = any(cell.anew for cell in found.cells)
     return (
         f"until {aim}; intervals: of the metric of all samples, 95 % at all looks together, by hedged betting without"
         " replacement; samples: the first of the setting's random order, stored as SETTING.random-N"
@@ -146,17 +146,17 @@ def _as_object(found: UntilOutcome, goal: Goal) -> dict[str, Any]:
         "until": asdict(goal),
         "cells": [
             {
-                "model": each.model,
-                "eval_setting": each.setting,
-                "decided": each.decided,
-                "why": each.why or None,
-                "estimate": None if each.estimate is None else asdict(each.estimate),
-                "population": None if each.population is None else asdict(each.population),
-                "evaluation_id": each.evaluation_id,
-                "looks": each.looked,
-                "computed": each.computed,
+                "model": cell.model,
+                "eval_setting": cell.setting,
+                "decided": cell.decided,
+                "why": cell.why or None,
+                "estimate": None if cell.estimate is None else asdict(cell.estimate),
+                "population": None if cell.population is None else asdict(cell.population),
+                "evaluation_id": cell.evaluation_id,
+                "looks": cell.looked,
+                "computed": cell.computed,
             }
-            for each in found.cells
+            for cell in found.cells
         ],
         "interrupted": found.interrupted,
     }

@@ -1,1 +1,1 @@
-"""``testbed store``: commands on the store itself."""
+"""``testbed store``: commands that manage the store."""

@@ -1,4 +1,4 @@
-"""``testbed store check``, ``repair`` and ``salvage``: damage is found, dropped, and computed again."""
+"""``testbed store check``, ``repair`` and ``salvage``: find damage, drop it, and print how to recompute it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from testbed.errors import StoreDamagedError, StoreError
 if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.db.upkeep.damage import Fault
-    from testbed.db.upkeep.repair import Repaired
+    from testbed.db.upkeep.repair import RepairReport
     from testbed.entities import Evaluation
 
 
 @store_command
-@click.option("--deep", is_flag=True, help="Also compute all scores and metrics again from the stored outputs.")
+@click.option("--deep", is_flag=True, help="Also recompute all scores and metrics from the stored outputs.")
 @plugin_option
 @data_root_option
 def check(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """Look for damage.
 
-    Verifies every checksum and digest, and finds what is incomplete; prints a line for each fault.
+    Verifies every checksum and digest, and finds incomplete records; prints a line for each fault.
     """
     from testbed.db.store import Store
 
@@ -43,20 +43,20 @@ def check(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool)
     if as_json:
         print_json({"ok": not found, "faults": [_line(fault) for fault in found]})
     else:
-        advice = "; testbed store repair drops what is damaged" if any(fault.is_curable for fault in found) else ""
+        advice = "; testbed store repair drops the damaged parts" if any(fault.is_curable for fault in found) else ""
         told = f"{count(len(found), 'fault')} found{advice}"
         say(told if found else "the store is sound", err=bool(found))
     return EXIT_ERROR if found else 0
 
 
 @store_command
-@click.option("--deep", is_flag=True, help="Drop what check --deep finds, too.")
+@click.option("--deep", is_flag=True, help="Also drop what check --deep finds.")
 @plugin_option
 @data_root_option
 def repair(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Drop what is damaged, and say what computes it again.
+    """Drop damaged parts, and print the commands that recompute them.
 
-    What check finds damaged is dropped, with the scores that depend on it. Make a backup first.
+    Drops what check finds damaged, and the scores that depend on it. Make a backup first.
     """
     from testbed.db.store import Store
 
@@ -69,9 +69,9 @@ def repair(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool
 @plugin_option
 @data_root_option
 def salvage(new: Path, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Copy what can be read of a damaged SQLite store to a new one.
+    """Copy the readable parts of a damaged SQLite store to a new one.
 
-    The new store is repaired; the damaged one is left as it is.
+    The new store is repaired; the damaged one stays unchanged.
     """
     from testbed.db.store import Store
     from testbed.db.upkeep.salvage import salvage as copy
@@ -80,7 +80,7 @@ def salvage(new: Path, plugins: Sequence[str], db_url: str | None, as_json: bool
     if lost:
         say(
             f"note: rows of {', '.join(lost)} are lost; testbed store repair --deep --db-url {new} finds the"
-            " evaluations that lack scores or metrics",
+            " evaluations without scores or metrics",
             err=True,
         )
     with Store.open(str(new), "write") as store:
@@ -91,7 +91,7 @@ def salvage(new: Path, plugins: Sequence[str], db_url: str | None, as_json: bool
 
 @contextmanager
 def _no_advice_of_itself() -> Iterator[None]:
-    """Where even a check cannot read the file, it does not advise a check."""
+    """Removes the advice to run a check where even a check cannot read the file."""
     from testbed.db.upkeep.soundness import SALVAGE
 
     try:
@@ -150,7 +150,7 @@ def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> 
     for evaluation in done.hidden:
         say(f"removed: evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})")
     if commands:
-        say("What is lacking now is computed by (with the same --db-url and --plugin):")
+        say("To recompute what was removed, run (with the same --db-url and --plugin):")
         for command in commands:
             click.echo(f"  {command}")
     summary = "nothing to repair" if not told else f"{count(len(told), 'fault')} repaired"
@@ -158,15 +158,15 @@ def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> 
     return EXIT_ERROR if left else 0
 
 
-def _commands(done: Repaired) -> list[str]:
-    """The commands that compute what a repair dropped, one for each setting."""
+def _commands(done: RepairReport) -> list[str]:
+    """The commands that recompute what a repair dropped, one for each setting."""
     runs: dict[tuple[str, ...], list[str]] = {}
     imports: list[str] = []
-    for each in [*done.again, *done.hidden]:
-        if each.origin == "imported":
-            imports.append(f"testbed import {shlex.quote(each.source or 'FILE')}")
+    for evaluation in [*done.again, *done.hidden]:
+        if evaluation.origin == "imported":
+            imports.append(f"testbed import {shlex.quote(evaluation.source or 'FILE')}")
         else:
-            runs.setdefault((each.eval_setting, *_options(each)), []).append(each.model)
+            runs.setdefault((evaluation.eval_setting, *_options(evaluation)), []).append(evaluation.model)
     told = [
         shlex.join(["testbed", "run", *dict.fromkeys(models), "--on", *words]) for words, models in sorted(runs.items())
     ]

@@ -1,4 +1,4 @@
-"""``testbed store merge``, ``copy``, ``backup`` and ``upgrade``: from one store to another, or to today's schema."""
+"""``testbed store merge``, ``copy``, ``backup`` and ``upgrade``: between stores, or to the current schema."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from testbed.console.options import store_command
 from testbed.console.output import count, print_json, shares
 
 if TYPE_CHECKING:
-    from testbed.db.upkeep.merge import Merged
+    from testbed.db.upkeep.merge import MergeReport
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _copy_options(function: F) -> F:
-    """--no-outputs and --payload-url."""
+    """Adds --no-outputs and --payload-url."""
     function = click.option(
-        "--payload-url", metavar="URL", help="Where outputs are stored in the new place, as for testbed run."
+        "--payload-url", metavar="URL", help="Where the target store keeps outputs, as for testbed run."
     )(function)
     return click.option(
         "--no-outputs",
@@ -34,9 +34,9 @@ def _copy_options(function: F) -> F:
 @click.argument("other", metavar="STORE")
 @_copy_options
 def merge(other: str, no_outputs: bool, payload_url: str | None, db_url: str | None, as_json: bool) -> int:
-    """Copy what another store has into this one.
+    """Copy another store's results into this one.
 
-    STORE is a path or a URL. What is complete here stays.
+    STORE is a path or a URL. Complete results of this store are kept.
     """
     return _copy(other, db_url, payload_url, not no_outputs, as_json)
 
@@ -45,9 +45,9 @@ def merge(other: str, no_outputs: bool, payload_url: str | None, db_url: str | N
 @click.argument("other", metavar="STORE")
 @_copy_options
 def copy(other: str, no_outputs: bool, payload_url: str | None, db_url: str | None, as_json: bool) -> int:
-    """Copy this store to another one, also from SQLite to Postgres.
+    """Copy this store to another one, for example from SQLite to Postgres.
 
-    STORE is a path or a URL. The same command again copies what is new.
+    STORE is a path or a URL. Run the command again to copy new results.
     """
     return _copy(db_url, other, payload_url, not no_outputs, as_json)
 
@@ -55,7 +55,7 @@ def copy(other: str, no_outputs: bool, payload_url: str | None, db_url: str | No
 @store_command
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path, db_url: str | None) -> int:
-    """Copy a SQLite store, also while it is used."""
+    """Copy a SQLite store, even while it is in use."""
     from testbed.db.upkeep.salvage import backup as copy
 
     copy(db_url, file)
@@ -67,14 +67,12 @@ def backup(file: Path, db_url: str | None) -> int:
 def upgrade(db_url: str | None) -> int:
     """Upgrade the store to this version's schema.
 
-    In an empty Postgres database, a store is made.
+    In an empty Postgres database, creates a store.
     """
     from testbed.db.store import upgrade as to_head
 
     before, after = to_head(db_url)
-    said = (
-        "it was made now" if before is None else "already up to date" if before == after else f"upgraded from {before}"
-    )
+    said = "just created" if before is None else "already up to date" if before == after else f"upgraded from {before}"
     click.echo(f"the store has schema version {after}; {said}")
     return 0
 
@@ -97,7 +95,7 @@ def _require_two(source: Any, target: Any) -> None:
         raise click.UsageError(f"both stores are {source.display_url}")
 
 
-def _print(merged: Merged, where: str, as_json: bool) -> None:
+def _print(merged: MergeReport, where: str, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(merged), "store": where})
         return
@@ -105,6 +103,6 @@ def _print(merged: Merged, where: str, as_json: bool) -> None:
         click.echo(f"conflict: {line}")
     for line in merged.unreadable:
         click.echo(f"not copied: {line}")
-    known = f"; {merged.known:,} were there already" if merged.known else ""
+    known = f"; {merged.known:,} were already there" if merged.known else ""
     conflicts = f"; {count(len(merged.conflicts), 'conflict')}" if merged.conflicts else ""
     click.echo(f"{count(merged.copied, 'evaluation')} copied to {where}{known}{conflicts}")

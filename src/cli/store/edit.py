@@ -30,7 +30,7 @@ def _words(
     metavar: str = "NAME...",
     known: Callable[[Kind], Complete] = stored,
 ) -> Callable[[F], F]:
-    """KIND and NAMES, which are completed by those that are known of the kind."""
+    """Adds KIND and NAMES, completed from the known names of that kind."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         said = context.params
@@ -54,7 +54,7 @@ def _words(
 def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str], db_url: str | None) -> int:
     """Add models or eval settings of the registry.
 
-    A run adds what it needs by itself.
+    Runs add the names that they need automatically.
     """
     from testbed.db.store import Store
     from testbed.registry import registry
@@ -88,7 +88,7 @@ def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
     old, new = names
     with Store.open(db_url, "write") as store:
         store.names.rename(KINDS[kind], old, new)
-        own = kind == "model" and any(each.name == new for each in store.names.own())
+        own = kind == "model" and any(own_name.name == new for own_name in store.names.own())
     then = f"testbed run {new} finds its file" if own else "rename its definition too"
     say(f"{KINDS[kind]} {old} renamed to {new} in the store; {then}")
     return 0

@@ -1,4 +1,4 @@
-"""``testbed store gc`` and ``purge``: what is no longer needed is deleted."""
+"""``testbed store gc`` and ``purge``: delete what is no longer needed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SHOWN = 5  # files
 
 
 def _payload_option(function: F) -> F:
-    """--payload-url."""
-    return click.option("--payload-url", metavar="URL", help="Look for files of outputs there, too.")(function)
+    """Adds --payload-url."""
+    return click.option("--payload-url", metavar="URL", help="Also look for files of outputs there.")(function)
 
 
 @store_command
 @_payload_option
-@click.option("--override", is_flag=True, help="Also those in folders that this store does not know.")
+@click.option("--override", is_flag=True, help="Also delete files in folders that this store has no record of.")
 def command(payload_url: str | None, override: bool, db_url: str | None, as_json: bool) -> int:
-    """Delete files of outputs that no row of the store names."""
+    """Delete output files that the store does not refer to."""
     from testbed.db.payloads.encoding import delete_uri
     from testbed.db.store import Store
     from testbed.db.upkeep.garbage import garbage
@@ -43,7 +43,7 @@ def command(payload_url: str | None, override: bool, db_url: str | None, as_json
     if left:
         what = f"{count(len(left), 'file')} ({sum(left.values()):,} bytes)"
         say(
-            f"{what} left in folders that this store does not know: of evaluations that were purged, or of another"
+            f"{what} left in folders that this store has no record of: from purged evaluations, or from another"
             " store. If no other store has its outputs there, add --override"
         )
     if found.young:
@@ -53,9 +53,9 @@ def command(payload_url: str | None, override: bool, db_url: str | None, as_json
 
 @store_command
 @_payload_option
-@click.option("--override", is_flag=True, help="Confirm it.")
+@click.option("--override", is_flag=True, help="Confirm the deletion.")
 def purge(payload_url: str | None, override: bool, db_url: str | None) -> int:
-    """Permanently delete what was removed, with its outputs."""
+    """Permanently delete what was removed, including its outputs."""
     from testbed.db.store import Store
 
     if not override:

@@ -1,4 +1,4 @@
-"""``testbed store status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
+"""``testbed store status``: the runs on a store, and the cells that are running, stopped, or failed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from testbed.entities import Evaluation
     from testbed.runner.standing import Standing, Tally
 
-ENDED = 10  # of the runs that have ended, and of the cells of each kind, so many are shown
-SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every ten seconds
+ENDED = 10  # shown runs that have ended, and shown cells of each kind
+SILENT = timedelta(seconds=25)  # a running process reports every ten seconds
 WIDTH = 60
 
 
 @store_command
 def command(db_url: str | None, as_json: bool) -> int:
-    """Runs, on all machines; what is under way, stopped or failed."""
+    """Show runs on all machines, and running, stopped or failed cells."""
     from testbed.db.store import Store
     from testbed.runner.standing import standings, tally
 
@@ -40,13 +40,15 @@ def command(db_url: str | None, as_json: bool) -> int:
         verified = standings(store)
     known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
     alive = {run.id for run in runs if run.outcome is None}
-    failed = [each for each in open_ones if each.status == "failed"]
-    running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
-    stopped = [each for each in open_ones if each.status == "running" and each.run_id not in alive]
+    failed = [evaluation for evaluation in open_ones if evaluation.status == "failed"]
+    running = [evaluation for evaluation in open_ones if evaluation.status == "running" and evaluation.run_id in alive]
+    stopped = [
+        evaluation for evaluation in open_ones if evaluation.status == "running" and evaluation.run_id not in alive
+    ]
     if as_json:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
-        told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
+        told = {name: [_as_json(evaluation) for evaluation in chosen] for name, chosen in parts.items()}
         about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
         found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
         print_json({**found, "no_verdict": silent, "refused": refused, "verified": about})
@@ -59,8 +61,8 @@ def command(db_url: str | None, as_json: bool) -> int:
         f"{len(failed):,} failed",
     ]
     click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
-    _print_cells("stopped; the same command resumes them", stopped)
-    _print_cells("failed; the same command tries them again", failed)
+    _print_cells("stopped; run the same command again to resume them", stopped)
+    _print_cells("failed; run the same command again to retry them", failed)
     _print_lines("complete, but a judge gave no verdict on some answers", list(map(silence_in_words, silent)))
     _print_lines("complete, but models refused some samples", refused)
     _print_verified(known, differing)
@@ -72,7 +74,7 @@ def _print_runs(runs: Sequence[RunInfo]) -> None:
     left_out = ended[:-ENDED]
     shown = [run for run in runs if run not in left_out]
     if not shown:
-        click.echo("no run is recorded in this store")
+        click.echo("no runs are recorded in this store")
         return
     if left_out:
         click.echo(f"{count(len(left_out), 'earlier run')} left out; --json has all", err=True)
@@ -99,9 +101,9 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
     if not cells:
         return
     click.echo(f"{title}:")
-    for each in cells[-ENDED:]:
-        run = f" (run {each.run_id})" if each.run_id is not None else ""
-        click.echo(prose(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}"))
+    for cell in cells[-ENDED:]:
+        run = f" (run {cell.run_id})" if cell.run_id is not None else ""
+        click.echo(prose(f"  {cell.model} on {cell.eval_setting}{run}{f': {cell.error}' if cell.error else ''}"))
     if len(cells) > ENDED:
         click.echo(f"  and {len(cells) - ENDED:,} more")
 
@@ -109,19 +111,19 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
 def _print_lines(heading: str, found: Sequence[str]) -> None:
     if found:
         click.echo(f"{heading}:")
-    for each in found[-ENDED:]:
-        click.echo(prose(f"  {each}"))
+    for name in found[-ENDED:]:
+        click.echo(prose(f"  {name}"))
     if len(found) > ENDED:
         click.echo(f"  and {len(found) - ENDED:,} more")
 
 
 def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
-    """Prints how much of the store was verified lately, and which results differed."""
+    """Prints how much of the store was verified recently, and which results differed."""
     if not known.cells:
         return
     click.echo(prose(describe_tally(known)))
-    for each in differing[-ENDED:]:
-        click.echo(prose(f"  differed at its last verification: {describe_standing(each)}"))
+    for standing in differing[-ENDED:]:
+        click.echo(prose(f"  differed at its last verification: {describe_standing(standing)}"))
     if len(differing) > ENDED:
         click.echo(f"  and {len(differing) - ENDED:,} more; --json has all")
 

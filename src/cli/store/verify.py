@@ -1,4 +1,4 @@
-"""``testbed store verify``: recomputes samples of stored cells within a time, for a nightly job."""
+"""``testbed store verify``: recomputes samples of stored cells within a time budget, for a nightly job."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Duration(click.ParamType[timedelta]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """The length of time."""
+        """Parses the value."""
         if isinstance(value, timedelta):
             return value
         text = str(value).strip().lower()
         parts = re.findall(r"(\d{1,9}(?:\.\d{1,9})?)([smh])", text, re.ASCII)
         if not parts or "".join(map("".join, parts)) != text:
-            self.fail(f"{shortened(text)!r} is no length of time; write for example 10m, 90s or 1h30m", param, ctx)
+            self.fail(f"{shortened(text)!r} is not a duration; write for example 10m, 90s or 1h30m", param, ctx)
         length = timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
         if not timedelta(0) < length <= _LONGEST:
-            self.fail(f"{shortened(text)} is not more than 0 and at most 30 days; write for example 10m", param, ctx)
+            self.fail(f"{shortened(text)} is not between 0 and 30 days; write for example 10m", param, ctx)
         return length
 
 
@@ -56,11 +56,9 @@ class Duration(click.ParamType[timedelta]):
     default="10m",
     show_default=True,
     metavar="TIME",
-    help="For how long cells may begin, such as 90s, 10m or 1h30m.",
+    help="How long to keep starting cells, such as 90s, 10m or 1h30m.",
 )
-@click.option(
-    "--samples", metavar="N|P%", help="How many samples of each result, or which share of them.  [default: 8]"
-)
+@click.option("--samples", metavar="N|P%", help="The number or share of samples of each result.  [default: 8]")
 def command(
     models: Sequence[str],
     settings: Sequence[str],
@@ -71,9 +69,9 @@ def command(
     verbose: bool,
     **given: Any,
 ) -> int:
-    """Recompute samples of stored results, and compare.
+    """Recompute samples of stored results, and compare them.
 
-    Those longest unverified come first; the outcome is stored. For a nightly job: docs/store.md.
+    Starts with those unverified for longest, and stores the outcome. For nightly jobs; see docs/store.md.
     """
     require_amount(samples, "--samples")
     from testbed.cli.run.progress import command_progress
@@ -136,16 +134,16 @@ def _print(done: ScrubReport) -> None:
     if not done.tally.cells:
         say("nothing to verify: the store has no results with outputs")
         return
-    samples = sum(each.certificate.samples for each in done.verified)
-    models = len({each.evaluation.model for each in done.verified})
-    differ = [each for each in done.verified if not each.certificate.equal]
+    samples = sum(verified_cell.certificate.samples for verified_cell in done.verified)
+    models = len({verified_cell.evaluation.model for verified_cell in done.verified})
+    differ = [verified_cell for verified_cell in done.verified if not verified_cell.certificate.equal]
     say(
         f"Verified {count(len(done.verified), 'cell')} of {count(models, 'model')} on {count(samples, 'sample')} in"
         f" {_length(done.seconds)}: {len(done.verified) - len(differ):,} equal, {len(differ):,} differ."
     )
-    _print_some("Differs", [_told(each) for each in differ])
-    now = {each.evaluation.id for each in differ}
-    earlier = [describe_standing(each) for each in done.differing if each.evaluation.id not in now]
+    _print_some("Differs", [_told(verified_cell) for verified_cell in differ])
+    now = {verified_cell.evaluation.id for verified_cell in differ}
+    earlier = [describe_standing(standing) for standing in done.differing if standing.evaluation.id not in now]
     _print_some("Differed at its last verification", earlier)
     for reason, cells in sorted(done.not_verified.items(), key=lambda item: -len(item[1])):
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
@@ -154,11 +152,11 @@ def _print(done: ScrubReport) -> None:
         say(f"Not reached: {count(len(done.left), 'cell')}; the next run begins there")
     say(describe_tally(done.tally))
     if done.interrupted:
-        say("interrupted; what was found until then is stored", err=True)
+        say("interrupted; the outcome so far is stored", err=True)
 
 
 def _told(one: VerifiedCell) -> str:
-    """A cell that differs now, by how much, and what to do."""
+    """Describes a cell that differs now, by how much, and what to do."""
     return (
         f"{_name(one.evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare"
         f" the definitions with: testbed why {one.evaluation.id} today"
@@ -177,12 +175,12 @@ def _as_object(done: ScrubReport) -> dict[str, Any]:
         "ok": done.ok,
         "interrupted": done.interrupted,
         "seconds": round(done.seconds, 1),
-        "verified": [_verified_as_object(each) for each in done.verified],
+        "verified": [_verified_as_object(verified_cell) for verified_cell in done.verified],
         "not_verified": [
-            {"reason": reason, "cells": [_names(each) for each in cells]} for reason, cells in done.not_verified.items()
+            {"reason": reason, "cells": [_names(cell) for cell in cells]} for reason, cells in done.not_verified.items()
         ],
-        "not_reached": [_names(each) for each in done.left],
-        "differing": [standing_as_object(each) for each in done.differing],
+        "not_reached": [_names(evaluation) for evaluation in done.left],
+        "differing": [standing_as_object(standing) for standing in done.differing],
         "store": tally_as_object(done.tally),
     }
 
