@@ -18,7 +18,7 @@ from testbed.db import migrations
 from testbed.db.connection.engine import keep_write_ahead_log
 from testbed.db.connection.urls import display_url
 from testbed.db.tables import Base, EvaluationRow
-from testbed.errors import SchemaError
+from testbed.errors import MissingStoreError, SchemaError
 
 # As created by Alembic.
 _VERSION = sa.Table(
@@ -102,7 +102,7 @@ def require_head(connection: Connection, url: URL) -> None:
         return
     where = display_url(url)
     if revision is None:
-        raise SchemaError(f"{where} is a database without results of testbed; testbed run creates a new store")
+        raise MissingStoreError(f"{where} is a database without results of testbed; testbed run creates a new store")
     if is_before_release(revision):
         raise SchemaError(
             f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"

@@ -125,8 +125,8 @@ async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -
     task = asyncio.ensure_future(work())
     await asyncio.wait({task}, timeout=limit)
     if not task.done():
-        # Starting, drawing and stopping may all hang, and kaleido guards only drawing. Once the processes are gone,\n
-        #      # kaleido notices and ends by itself.
+        # Starting, drawing and stopping may all hang, and kaleido guards only drawing. Once the processes are gone,
+        # kaleido notices and ends by itself.
         _kill(browser)
         await asyncio.wait({task}, timeout=FIGURE_SECONDS)
         if task.done() and not task.cancelled():

@@ -44,8 +44,8 @@ BLOCK = 64  # resamples of rankings held in memory at once
 def transform(values: Any, name: str) -> Array:
     """Transforms accuracies: ``linear`` no change, ``logit`` log(p / (1 − p)), ``probit`` the normal quantile of p.
 
-    On the other scales, 0 and 1 lie at −∞ and ∞: such models cannot be fitted or drawn, and `linear_fit` counts them\n
-      separately.
+    On the other scales, 0 and 1 lie at −∞ and ∞: such models cannot be fitted or drawn, and `linear_fit` counts them
+    separately.
 
     Args:
         values: Fractions in [0, 1], any shape; NaN stays.

@@ -108,6 +108,10 @@ class SchemaError(StoreError):
     """The database has another schema version than this testbed."""
 
 
+class MissingStoreError(SchemaError):
+    """There is no results store at a place, or a database without one."""
+
+
 class ReadOnlyStoreError(StoreError):
     """The database cannot be written."""
 

@@ -112,7 +112,7 @@ def test_two_packages_with_one_name_are_both_named(tmp_path: Path) -> None:
 def test_results_have_the_methods_of_extensions_and_no_others() -> None:
     results = testbed.Results(None, [])
     assert {"rank", "compare", "gate", "plot"} <= set(dir(results))
-    assert results.rank.__doc__.startswith("Models from the best to the worst")
+    assert results.rank.__doc__.startswith("Ranks models")
     with pytest.raises(AttributeError, match="'Results' object has no attribute 'spread'"):
         results.spread  # noqa: B018
     with pytest.raises(ExtensionError, match=r"no installed extension has results\.spread"):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from testbed.errors import StoreError
+from testbed.errors import MissingStoreError, StoreError
 from testbed.paths import ENV_DB, expanded
 
 DEFAULT_URL = "sqlite:///testbed.db"
@@ -68,7 +68,7 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
         found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
         raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
     if mode != "create" and not path.exists():
-        raise StoreError(
+        raise MissingStoreError(
             f"no results store at {path}; testbed run creates one, and --db-url or {ENV_DB} selects another"
         )
     file_system = network_file_system(path)
@@ -109,7 +109,7 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
 def _open_to_read(path: Path) -> sqlite3.Connection:
     """Opens a read-only connection.
 
-    SQLite reads a store with a write-ahead log through additional files, which it creates if the store is not open\n
+    SQLite reads a store with a write-ahead log through additional files, which it creates if the store is not open
     elsewhere. On a full disk it cannot create them. Then nothing can be written either, and the file alone suffices.
     """
     in_use = _is_in_use(path)

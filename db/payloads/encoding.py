@@ -190,8 +190,8 @@ class External:
         """Stores a payload of an evaluation and returns its URI.
 
         Args:
-            owner: A name unique to this evaluation among all stores at this URL, so that deleting its files does not\n
-                              delete those of another.
+            owner: A name unique to this evaluation among all stores at this URL, so that deleting its files does not
+                delete those of another.
             kind: The kind of outputs, such as ``logits``.
             start: The first sample.
             payload: The payload.

@@ -46,8 +46,8 @@ class Garbage:
 def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     """Lists files without a row, below the URLs in the store's rows and those that the user gives.
 
-    At URLs that only rows refer to, only the folders of this store's evaluations are listed, since a row may contain\n
-      any URL.
+    At URLs that only rows refer to, only the folders of this store's evaluations are listed, since a row may contain
+    any URL.
 
     Args:
         store: The store.

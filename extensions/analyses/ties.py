@@ -23,8 +23,8 @@ def tied_with_best(
 ) -> tuple[set[str], set[str]]:
     """Finds the best models, and those that do not differ significantly from them.
 
-    Models with stored samples are compared by paired tests, as in `ranking`; others are compared as if they had seen\n
-      different samples, by the 95 % interval of the difference of two independent results.
+    Models with stored samples are compared by paired tests, as in `ranking`; others are compared as if they had seen
+    different samples, by the 95 % interval of the difference of two independent results.
 
     Args:
         store: The results store.

@@ -134,8 +134,8 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
     Args:
         path: The file.
         base_dir: The folder that its paths are relative to; None infers it from the file's location.
-        models: Names of captioners, each a file of predictions; empty means those of the file. Words with a colon\n
-                   (``replay:…``) or ending in ``.json`` are used as they are, a text file stands for the names in it.
+        models: Names of captioners, each a file of predictions; empty means those of the file. Words with a colon
+            (``replay:…``) or ending in ``.json`` are used as they are, a text file stands for the names in it.
         predictions: A folder of predictions to use instead of the file's.
 
     Raises:

@@ -84,8 +84,8 @@ class Explanation:
         combinations: The combinations that give it or are undecided, the closest first.
         combinations_tried: Number of tried combinations.
         combinations_left: Number of combinations that require too many texts or images.
-        enough: Number of forward passes that would decide most combinations, as without a given limit; 0 if that many\n
-                       were allowed.
+        enough: Number of forward passes that would decide most combinations, as without a given limit; 0 if that many
+            were allowed.
         by_chance: Expected number of matches by chance: among single variants with images, or among the others, if one
             of these gives the value; else among the combinations.
         not_tried: Axis → reason why it has no variants here.

@@ -25,10 +25,10 @@ SURE = 0.95  # share of all odds at which one arm makes the others wait
 class Race:
     """The arms for which images are run, and their estimates.
 
-    Each arm is evaluated once. Then the likeliest one is evaluated on more and more samples as long as it stays the\n
-     likeliest, until an arm that was run on all samples gives the published values. Distinguishing all others would\n
-      take several evaluations: the number of samples depends on the distance of two values, so each arm near the\n
-      published value costs as much as hundreds of looks at the rest.
+    Each arm is evaluated once. Then the likeliest one is evaluated on more and more samples as long as it stays the
+    likeliest, until an arm that was run on all samples gives the published values. Distinguishing all others would
+    take several evaluations: the number of samples depends on the distance of two values, so each arm near the
+    published value costs as much as hundreds of looks at the rest.
 
     Args:
         bench: Runs the arms.

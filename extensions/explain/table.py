@@ -39,8 +39,8 @@ class Table:
         k: Number of best classes that may be right.
         by_class: Whether the metric is the mean over classes of their accuracies.
         whole: Float array [m, all C]: the logits before a restriction to some classes.
-        scores: Float array [m]: scores of samples, for a metric that is their mean rather than a share of right\n
-                 classes; NaN for samples that do not count.
+        scores: Float array [m]: scores of samples, for a metric that is their mean rather than a share of right
+            classes; NaN for samples that do not count.
         inverted: Whether the metric is the error instead of the share of right answers.
         calibration: Whether the metric is the expected calibration error of the largest probability.
         sigmoid: Whether probabilities are sigmoids of the logits instead of their softmax.

@@ -19,8 +19,8 @@ from testbed.stored_results.ranking import ranking
 class Leaders:
     """``leaders/COLUMN``: rankings of columns with stored samples.
 
-    A document has the summary; the models' positions in the index, the best first; the rank of each with the ends of\n
-      its interval; and the ties of each, as `_ranges` of that order.
+    A document has the summary; the models' positions in the index, the best first; the rank of each with the ends of
+    its interval; and the ties of each, as `_ranges` of that order.
 
     Args:
         store: The results store.

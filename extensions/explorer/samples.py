@@ -44,8 +44,8 @@ class SamplesPart:
         store: The results store.
         catalog: The registry, for rules that read answers; settings may be unknown to it.
         settings: The names of the settings, by number.
-        chosen: For an export, setting → the positions of included samples; other settings have no samples there. None\n
-                       means everything.
+        chosen: For an export, setting → the positions of included samples; other settings have no samples there. None
+            means everything.
     """
 
     def __init__(

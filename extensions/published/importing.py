@@ -22,8 +22,8 @@ def import_results(
         store: Store open for writing.
         source: A table or a JSON file, or a folder of JSON files, in a known format.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
-        settings: Names of settings in addition to the registry's: other columns of ImageNet-testbed's table are\n
-                 rejected. None accepts any column as a setting.
+        settings: Names of settings in addition to the registry's: other columns of ImageNet-testbed's table are
+            rejected. None accepts any column as a setting.
 
     Raises:
         StoreError: If the file has an unknown format or column, or a value out of range; nothing is imported then.

@@ -28,8 +28,8 @@ class SourceFile:
         source: The source's name, such as ``timm``.
         repository: ``owner/name`` on GitHub.
         commit: Commit of the file's version.
-        path: Path in the repository. With a ``*``, it was collected from several files and cannot be downloaded\n
-                 directly.
+        path: Path in the repository. With a ``*``, it was collected from several files and cannot be downloaded
+            directly.
         file: Path in a folder with the files of all sources.
         bytes: Its size.
         sha256: Its digest.

@@ -248,7 +248,7 @@ def _rows(
 def _from_matches(scoring: str, matches: Sequence[float]) -> float:
     """Computes VLMEvalKit's score of an answer from its matches with each reference.
 
-    This is the smallest ANLS distance as a similarity, the best match if any reference may match, and the mean\n
+    This is the smallest ANLS distance as a similarity, the best match if any reference may match, and the mean
     otherwise.
     """
     if scoring == "anls":

@@ -41,7 +41,7 @@ class WatchRequest:
         patterns: Patterns of files, as for `glob`; ``**`` matches any folders.
         arch: The architecture in front of each path.
         settings: Canonical names.
-        pattern: Regular expression for epoch and step in a path; None: that of\n
+        pattern: Regular expression for epoch and step in a path; None: that of
             `testbed.stored_results.checkpoint_steps`.
         marker: Path of the marker file for a complete ``{path}``; None: a file is complete when it no longer changes.
         until: Stops after this many checkpoints have results; None: never.

@@ -8,7 +8,7 @@ from itertools import count
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation
-from testbed.errors import StoreError, TestbedError
+from testbed.errors import MissingStoreError, StoreError, TestbedError
 from testbed.execution.items import requests_from
 from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.fuse import Member, make_passes
@@ -47,9 +47,7 @@ def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], sett
         catalog.load(options.plugins)
     try:
         store = Store.open(options.db_url)
-    except StoreError as error:
-        if "there is no results store" not in str(error) and "holds no results" not in str(error):
-            raise
+    except MissingStoreError:
         return _make_plan(catalog, options, None, models, settings)
     with store:
         return _make_plan(catalog, options, store, models, settings)

@@ -158,7 +158,7 @@ def test_torchvisions_weights_are_the_name_of_a_model():
     ]
     expected = ["mobilenet_v3_small.imagenet1k_v1", "resnet50.imagenet1k_v2", "vit_b_16.imagenet1k_v1"]
     assert model_names(given) == (expected, None)
-    with pytest.raises(TestbedError, match="are not weights of an image classifier"):
+    with pytest.raises(TestbedError, match="are not weights of a torchvision image classifier"):
         model_names(models.detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT)
 
 
@@ -226,7 +226,7 @@ class Opaque:
         (models.ResNet50_Weights, {}, r"is a class; give one of its members, as ResNet50_Weights\.DEFAULT"),
         (models.ResNet50_Weights.DEFAULT, {"transform": WHOLE}, "transform=… applies only to a network or a file"),
         (torch.nn.Linear, {}, r"Linear is a class; give an object of it, as Linear\(…\)"),
-        (network(), {}, "Sequential does not say how images are prepared for it; give transform=…"),
+        (network(), {}, "Sequential does not say how to prepare images for it; give transform=…"),
         (network(), {"transform": 5}, "transform is a function from a PIL image to a tensor"),
         (network(), {"transform": EARLY}, r"makes numbers from -\d\S* to .*; put Normalize last"),
         (network(), {"transform": LARGE}, r"makes numbers from \d to 25\d, while .*; divide by 255"),

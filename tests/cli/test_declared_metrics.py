@@ -221,7 +221,7 @@ def test_of_two_tables_of_a_cell_the_preferred_one_counts_in_any_order(ask, tmp_
     assert shown() == ["77"]
     ask("import", first)
     assert shown() == ["77"]
-    assert "nothing of 'c' is stored; b, a are" in ask("published", "prefer", "c", code=1).stderr
+    assert "nothing from 'c' is stored; stored sources: b, a" in ask("published", "prefer", "c", code=1).stderr
 
 
 def test_imported_values_carry_what_the_reader_knows(ask, tmp_path):

@@ -72,7 +72,7 @@ def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
     assert "labels.csv, line 2: the label 'maybe' is neither a number from 0 to 1" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\nnone,1\n")
     done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
-    assert "'none', which is no sample" in done.stderr
+    assert "'none', which is not a sample" in done.stderr
 
 
 def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
     assert len({row["id"] for row in rows}) == 20
     assert all(row["answer"] and row["question"] and row["right_answer"] and not row["label"] for row in rows)
     done = program("testbed", "export", "answers", "20", "human.csv", "--on", SETTING, code=1)
-    assert "human.csv is there already" in done.stderr
+    assert "human.csv already exists" in done.stderr
     more = ("digits-vqa.yes-no", "--limit", "5", "--executor", "inline")
     program("eval.py", "--models", "digits-talker", "--eval-settings", *more)
     done = program("testbed", "export", "answers", "20", "all.csv", code=1)

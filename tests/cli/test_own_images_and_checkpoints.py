@@ -120,7 +120,7 @@ def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(prog
     ("words", "said"),
     [
         (("--models", "finetuned.pth", "--eval-settings", "mine"), "write resnet50,finetuned.pth"),
-        (("--models", "resnet18", "--eval-settings", "mine", "--image-size", "64"), "resnet18 is none"),
+        (("--models", "resnet18", "--eval-settings", "mine", "--image-size", "64"), "resnet18 is not such a model"),
         (("--models", "resnett*", "--eval-settings", "mine"), "did you mean 'resnet"),
         ((*MINE, "--mean", "0.5"), "--mean takes three"),
         ((*MINE, "--mean", "124", "116", "104"), "divide numbers of 0 to 255 by 255"),

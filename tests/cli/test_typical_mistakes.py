@@ -15,8 +15,8 @@ from testbed.db.store import Store
 pytestmark = pytest.mark.usefixtures("shared_cache")  # which knows the libraries' names of models
 
 MISTAKES = """
-shwo | there is no command testbed shwo; did you mean testbed show?
-store chek | there is no command testbed store chek; did you mean testbed store check?
+shwo | unknown command testbed shwo; did you mean testbed show?
+store chek | unknown command testbed store chek; did you mean testbed store check?
 list model | did you mean testbed list models?
 leaderboard | did you mean testbed rank
 evaluate | did you mean testbed run
@@ -24,9 +24,9 @@ run | Missing argument 'MODEL...'
 run digits-cnn | --on is missing; write: testbed run digits-cnn --on SETTING
 run digits-cnn digits | --on is missing; write: testbed run digits-cnn digits --on SETTING
 run digits-cnn --on | '--on' requires an argument
-run digits-cnn --settings digits | there is no option --settings; use --on
+run digits-cnn --settings digits | unknown option --settings; use --on
 run digits-cnn --eval-settings digits | write the settings' names after --on
-run --model digits-cnn --on digits | there is no option --model
+run --model digits-cnn --on digits | unknown option --model
 run digits-cn --on digits | unknown model 'digits-cn' in the registry; did you mean 'digits-cnn'
 run digits-cnn --on digit | unknown eval setting 'digit' in the registry; did you mean 'digits'
 run digits-cnn --on digits-c.blurr.3 | did you mean 'digits-c.gaussian_blur.3'
@@ -50,12 +50,12 @@ grid val --metric acc | the store has no results of the metric 'acc'
 grid val --format md | 'md' is not one of 'table', 'markdown', 'latex'
 rank | Missing argument 'SETTING...'
 rank vall | unknown eval setting 'vall' in the store
-rank val --metric top1 | there is no option --metric; use --score
+rank val --metric top1 | unknown option --metric; use --score
 rank val --score acc | has no per-sample score 'acc'; it has
-compare vgg11 --on val | two models or more are compared; got only vgg11
-compare vgg11 vgg11 --on val | two models or more are compared; got only vgg11
+compare vgg11 --on val | expected at least two models; got only vgg11
+compare vgg11 vgg11 --on val | expected at least two models; got only vgg11
 compare vgg11 vgg13 | --on is missing; write: testbed compare vgg11 vgg13 --on SETTING
-compare vgg11 vgg13 --on val --metric top1 | there is no option --metric; use --score
+compare vgg11 vgg13 --on val --metric top1 | unknown option --metric; use --score
 hardest val --limit abc | --limit is a whole number of at least 1, not abc
 hardest val --limit 0 | --limit is a whole number of at least 1, not 0
 confusions vgg11 val | Got unexpected extra argument (val)
@@ -65,9 +65,9 @@ selective vgg11 | --on is missing; write: testbed selective vgg11 --on SETTING
 selective vgg11 --on val --risk 0 | --risk is a number above 0 and below 100, not 0.0
 selective vgg11 --on val --by confidence | 'confidence' is not one of 'probability', 'margin', 'entropy', 'logit'
 selective no* --on val | the store has no outputs of model 'no*'
-ood vgg11 --in val | no setting is out of the distribution; --out, --near and --far name some
+ood vgg11 --in val | no settings out of the distribution were given; use --out, --near or --far
 export csv | Missing argument 'FILE'
-import nothing.csv | there is no file nothing.csv
+import nothing.csv | no such file: nothing.csv
 site --out | '--out' requires an argument
 serve --port 99999 | --port is a whole number from 0 to 65535, not 99999
 figures --kinds bars | 'bars' is not one of 'shifts', 'severity'

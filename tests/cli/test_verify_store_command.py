@@ -148,7 +148,7 @@ def test_a_store_with_nothing_to_verify_says_so(verify, program, world):
 
 
 def test_without_a_store_there_is_one_clear_line(verify):
-    assert "there is no results store" in verify(code=1).stderr
+    assert "no results store at" in verify(code=1).stderr
 
 
 @pytest.mark.parametrize("budget", ["10", "0m", "-5m", "10 minutes", "9999999h", "٣m", ""])

@@ -53,7 +53,7 @@ class Noticed(logging.Handler):
         self.file = file
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "trying again" in record.getMessage():
+        if "retrying" in record.getMessage():
             self.file.touch()
 
 

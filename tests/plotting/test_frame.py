@@ -52,7 +52,7 @@ def test_one_may_ask_for_some(published):
     frame = results_frame(published, models=["weak", "more0"], eval_settings=["val", "ytbb-robust"], metrics=["pm0"])
     assert frame[["model", "column"]].to_numpy().tolist() == [["more0", "ytbb-robust_pm0"], ["weak", "ytbb-robust_pm0"]]
     assert results_frame(published, metrics=["top5"]).empty
-    with pytest.raises(ValueError, match="origin is"):
+    with pytest.raises(ValueError, match="origin must be"):
         results_frame(published, origin="mine")
 
 
@@ -171,5 +171,5 @@ def test_an_unknown_column_suggests(published):
 
 
 def test_a_missing_store_is_said(tmp_path):
-    with pytest.raises(StoreError, match="there is no results store"):
+    with pytest.raises(StoreError, match="no results store at"):
         results_frame(str(tmp_path / "none.db"))

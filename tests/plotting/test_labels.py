@@ -87,7 +87,7 @@ def test_a_pattern_asks_for_names_and_figures_without_room_say_so(published, cap
     figure.update_yaxes(range=[0, 1])
     finish(figure, "crowded", width=400, height=300)
     add_names(figure, [0.5] * 60, [0.5] * 60, [f"a very long name {each}" for each in range(60)], pinned=["*"])
-    assert "no room in a figure for the names of a very long name" in caplog.text
+    assert "no room in a figure for the labels of a very long name" in caplog.text
 
 
 def drawn_names(svg: str) -> list[tuple[str, tuple[float, float, float, float]]]:

@@ -13,7 +13,7 @@ from unsteady import Unsteady, register_unsteady
 
 from testbed.graph.options import RunOptions
 from testbed.runner.recompute import Amount
-from testbed.runner.scrub import Scrubbed, verify_store
+from testbed.runner.scrub import ScrubReport, verify_store
 
 FAR = 4  # cells whose outputs are far away
 
@@ -40,7 +40,7 @@ def asked() -> int:
     return 10**6 - Unsteady.times
 
 
-def verify(lab: Any) -> Scrubbed:
+def verify(lab: Any) -> ScrubReport:
     options = RunOptions(db_url=lab.url, executor="inline")
     return verify_store(catalog(), options, timedelta(hours=1), Amount(8))
 

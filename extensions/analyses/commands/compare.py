@@ -56,7 +56,7 @@ def command(
     with Store.open(db_url) as store:
         models = matching_models(store, models)
         if len(models) < 2:
-            raise click.UsageError(f"two models or more are compared; got only {models[0]}")
+            raise click.UsageError(f"expected at least two models; got only {models[0]}")
         found = compare_pairs(store, models, matching_settings(store, settings), score)
     if as_json:
         print_json([_as_object(row, found.spec) for row in found.rows])

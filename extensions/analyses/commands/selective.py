@@ -56,8 +56,8 @@ def command(
 ) -> int:
     """Report accuracy when models may abstain.
 
-    A model answers its most confident samples. Prints the mean risk over all coverages, the coverage at a given risk,\n
-       and a threshold that also keeps this risk on new samples.
+    A model answers its most confident samples. Prints the mean risk over all coverages, the coverage at a given risk,
+    and a threshold that also keeps this risk on new samples.
 
     \b
     Example:

@@ -89,7 +89,7 @@ def test_mistakes_are_said(db: str) -> None:
         found.compare(["good", "other"])
     with pytest.raises(StoreError, match="expected at least two models; got good"):
         found.compare("good")
-    with pytest.raises(StoreError, match="unknown figure kind 'pie'; there are shifts"):
+    with pytest.raises(StoreError, match="unknown figure kind 'pie'; expected one of shifts"):
         found.plot("pie")
     with pytest.raises(StoreError, match="nothing was drawn"):
         found.plot("severity")

@@ -91,7 +91,10 @@ def test_what_is_missing_is_said(store, ask):
     done = ask("mce", "--json")
     row = rows_of(done)["part"]
     assert (row["mce"], row["clean"], len(row["missing"])) == (None, None, 75)
-    assert "part lacks 75 of 76 cells; run: testbed run 'part' --on imagenet-c.gaussian_noise.1_on-disk" in done.stderr
+    assert (
+        "part has no result on 75 of 76 cells; run: testbed run 'part' --on imagenet-c.gaussian_noise.1_on-disk"
+        in done.stderr
+    )
     cell(store, "good", "imagenet-c.spatter.1_on-disk", 5)
     assert "not among them: spatter" in ask("mce", "good").stderr
 

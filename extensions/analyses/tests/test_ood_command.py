@@ -144,7 +144,7 @@ def test_classes_are_restricted_as_in_the_distribution(store, ask):
         (("a", "--in", "val"), "no settings out of the distribution were given; use --out, --near or --far"),
         (("a", "--in", "val", "--out", "val"), "val is in the distribution, so it cannot also be out of it"),
         (("a", "--in", "val", "--out", "far", "--far", "far"), "far is given twice"),
-        (("a", "--in", "val", "--out", "far", "--score", "mps"), "unknown score 'mps'; there are msp, max_logit"),
+        (("a", "--in", "val", "--out", "far", "--score", "mps"), "unknown score 'mps'; expected any of msp, max_logit"),
         (
             ("a", "--in", "val", "--out", "far", "--score", "gen", "--fit", "near"),
             "near would fit kl_matching, which is",

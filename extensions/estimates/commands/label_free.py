@@ -36,9 +36,9 @@ def command(
 ) -> int:
     """Estimate accuracies without labels.
 
-    The labels of the settings of --on are not used: estimates are computed from stored logits, the models' confidence\n
-       there and on the setting of --from, and, for at least three models, their agreement. If labels are stored, the\n
-         error of each method is also shown.
+    The labels of the settings of --on are not used: estimates are computed from stored logits, the models' confidence
+    there and on the setting of --from, and, for at least three models, their agreement. If labels are stored, the
+    error of each method is also shown.
 
     \b
     Example:

@@ -26,7 +26,7 @@ def command(
 ) -> int:
     """List samples with doubtful labels.
 
-    A label is doubtful if the better half of the models agree on another class, or if better models get the sample\n
+    A label is doubtful if the better half of the models agree on another class, or if better models get the sample
     wrong more often (a negative discrimination in item response theory).
     """
     from testbed.db.store import Store

@@ -202,7 +202,7 @@ METHODS: Mapping[str, Callable[[KnownScores, int, np.random.Generator], Anchors]
 def estimates(anchors: Anchors, scores: Array) -> dict[str, float]:
     """Estimates the mean score over all samples with each estimator.
 
-    ``weighted`` is the weighted sum. The others are for scores of 0 and 1. ``p-irt`` uses the anchors' scores, and\n
+    ``weighted`` is the weighted sum. The others are for scores of 0 and 1. ``p-irt`` uses the anchors' scores, and
     expectations of item response theory for the other samples; ``gp-irt`` is between both (Polo et al. 2024).
     ``assisted`` is the expectation for all samples, corrected by the anchors' deviation from it. If anchors are drawn
     at random, it is unbiased for any model, even if the expectation is wrong (the difference estimator of surveys;

@@ -109,9 +109,9 @@ def errors(found: Array, true: Array, folds: Array) -> Errors:
 def _bound(apart: Array, folds: Array) -> tuple[float, float]:
     """Computes an error bound for models of a new family, and its confidence.
 
-    Families are exchangeable, models are not: each family counts once, whatever its size, and the new family counts\n
-     with an infinite error (hierarchical conformal prediction: Lee, Barber and Willett 2023). So m families give at
-     most the confidence m / (m + 1).
+    Families are exchangeable, models are not: each family counts once, whatever its size, and the new family counts
+    with an infinite error (hierarchical conformal prediction: Lee, Barber and Willett 2023). So m families give at
+    most the confidence m / (m + 1).
 
     Args:
         apart: Absolute errors, float array [draws, models].

@@ -258,7 +258,7 @@ def test_a_model_runs_on_anchors_alone_and_later_on_the_rest(digits):
         ("digits.anchors:none.json", "none.json cannot be read: No such file or directory"),
         ("digits.anchors:none", "after .anchors: comes the path of a file that testbed anchors choose wrote"),
         ("digits-even.anchors:anchors.json", "of the 12 anchors in"),
-        ("digits-captions.anchors:anchors.json", "are not scored independently"),
+        ("digits-captions.anchors:anchors.json", "are not scored each by itself"),
     ],
 )
 def test_settings_that_have_no_such_anchors_are_refused(digits, setting, said):

@@ -40,4 +40,4 @@ def test_wrong_words(ask, refusal, tmp_path):
     assert ask("import", "helm", tmp_path / "empty", code=2).stderr.endswith(
         f"expected one FILE, or every-eval-ever DIR, or inspect FILE; got helm {tmp_path / 'empty'}\n"
     )
-    assert "there is no file" in refusal("import", "every-eval-ever", tmp_path / "nowhere")
+    assert "no such file" in refusal("import", "every-eval-ever", tmp_path / "nowhere")

@@ -45,7 +45,7 @@ def test_another_split_is_that_of_the_data_set(tmp_path):
     source = WebDataset(tmp_path, "train")
     assert source.targets == Digits("train", [0, 2, 4, 6, 8]).targets
     assert source.class_names == ["zero", "two", "four", "six", "eight"]
-    with pytest.raises(DataError, match="digits has no split 'val'; there are test, train"):
+    with pytest.raises(DataError, match="digits has no split 'val'; its splits are test, train"):
         run("-d", "digits", "-s", "val", "-o", tmp_path)
     with pytest.raises(DefinitionError, match="not 'val'"):
         run("-d", "digits-even", "-s", "val", "-o", tmp_path)
@@ -61,7 +61,7 @@ def test_a_webdataset_is_written_again(tmp_path):
     world.write_split(tmp_path / "wds_pets", [world.samples(captions, "txt")], "val", dataset_type="retrieval")
     run("-d", "wds/pets", "-s", "val", "-o", tmp_path / "out", "--retrieval", "-r", tmp_path)
     assert WebDataset(tmp_path / "out", "val").targets == [["a dog", "ein Hündchen"], ["a cat"]]
-    with pytest.raises(DataError, match=r"wds/pets has no split 'train'; there are test, val"):
+    with pytest.raises(DataError, match=r"wds/pets has no split 'train'; its splits are test, val"):
         run("-d", "wds/pets", "-s", "train", "-o", tmp_path / "out", "--data-root", tmp_path)
 
 

@@ -51,8 +51,8 @@ def ask(
         cell: The cell. With permission, its store must be open for writing, since answers are stored.
         found: The results without asking.
         allow: Whether models may be asked.
-        requests: Maximum number; default `REQUESTS`. Stored answers also count, so that repeating a search sends no\n
-                     requests.
+        requests: Maximum number; default `REQUESTS`. Stored answers also count, so that repeating a search sends no
+            requests.
         device: Device for models that are not served.
         say: Called with the number of requests before the first one.
         given: The axes; default all.

@@ -77,8 +77,8 @@ def command(
 ) -> int:
     """Explain why a published number differs from yours.
 
-    Tries common differences: scoring and class order on the stored outputs, prompts on the stored image embeddings,\n
-     preprocessing on some of the images. Prints the variants that give the published value, and the excluded ones.
+    Tries common differences: scoring and class order on the stored outputs, prompts on the stored image embeddings,
+    preprocessing on some of the images. Prints the variants that give the published value, and the excluded ones.
 
     \b
     Examples:

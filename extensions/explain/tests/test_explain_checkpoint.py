@@ -169,7 +169,7 @@ def test_options_that_would_not_reach_a_member_are_refused(program, world):
     told = program(
         "testbed", *map(str, ("run", f"ensemble:{of}+resnet18", "--on", "folder/own", *data, *GIVEN)), code=2
     )
-    assert "resnet18 is none of these" in told.stderr
+    assert "resnet18 is not such a model" in told.stderr
     program("testbed", *map(str, ("run", of, "--on", "folder/own", *data, *GIVEN, "--as", "mine")))
     other = f"timm/test_resnet,{world / 'epoch_1.pth'}"
     told = program("testbed", *map(str, ("run", f"soup:mine+{other}", "--on", "folder/own", *data, *GIVEN)), code=2)

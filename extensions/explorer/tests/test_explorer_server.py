@@ -245,7 +245,7 @@ def test_a_store_that_cannot_be_read_is_said_in_the_answer(world, tmp_path):
     with running(Page(str(tmp_path / "gone–.db"), "127.0.0.1", 0, None, "gone.db", world[1])) as url:
         status, content, _ = get(f"{url}/data/index.json")
         assert status == 503
-        assert "there is no results store" in content.decode()
+        assert "no results store at" in content.decode()
 
 
 def test_a_port_that_is_taken_is_said(server, world):

@@ -250,7 +250,7 @@ def test_runs_that_count_otherwise_and_single_checkpoints(page, go):
     go("training?on=words")
     assert rows(page) == [["epoch 2", "7.5"]]
     said = page.locator("main > .note").inner_text()
-    assert "Whether a higher or a lower length is better is not known" in said
+    assert "It is unknown whether a higher or a lower length is better" in said
 
 
 @drive

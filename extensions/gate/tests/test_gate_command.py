@@ -120,13 +120,13 @@ def test_a_missing_result_decides_nothing(store, gate):
     [
         ("rules: [val]\n", "rule 1: expected a margin, the loss on val that is accepted, here or for the whole file"),
         ("margin: 2\n", "expected rules, a list of settings with margins"),
-        ("margin: 2\nrules: [{setting: val, level: must}]\n", "rule 1: there is no 'level'; expected: setting, margin"),
+        ("margin: 2\nrules: [{setting: val, level: must}]\n", "rule 1: unknown key 'level'; expected: setting, margin"),
         ("margin: 2\nrules: [{setting: val, tier: may}]\n", "rule 1: tier: expected must or should, got 'may'"),
         ("margin: -1\nrules: [val]\n", "rule 1: margin: expected a number of 0 or more, got -1"),
         ("alpha: 0.7\nmargin: 1\nrules: [val]\n", "alpha: expected a number above 0 and below 0.5, got 0.7"),
         ("parameters: no\nmargin: 1\nrules: [val]\n", "parameters: expected a number above 0, got False"),
         ("margin: 2\nrules: [{setting: 3}]\n", "rule 1: expected a setting or a pattern, got 3"),
-        ("margin: 2\nrules: [{on: val}]\n", "rule 1: there is no True"),  # what YAML takes "on" for
+        ("margin: 2\nrules: [{on: val}]\n", "rule 1: unknown key True"),  # what YAML takes "on" for
         ("[1, 2", "cannot be read as YAML"),
         ("- 1", "expected alpha, margin, parameters, rules, got [1]"),
         ("margin: 2\nrules: [nothing*]\n", "nothing*"),

@@ -228,7 +228,7 @@ def coverage(db_url: str | None, as_json: bool) -> int:
 def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """Set the order of preference of sources.
 
-    Cells without measured values show published ones; if there are several, that of the first source. The named\n
+    Cells without measured values show published ones; if there are several, that of the first source. The named
     sources come first, the others keep their order. Without a name, prints the order.
     """
     from testbed.db.store import Store

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built_stores import backend, build, builder, postgres_store_url, raw, store_url  # noqa: F401
 
 from testbed.claims.document import read_document
 from testbed.db.store import Store

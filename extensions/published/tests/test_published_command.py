@@ -163,7 +163,7 @@ def test_pairs_that_differ_the_largest_first(ask, files, tmp_path):
     assert [each["points"] for each in found["differing"]] == [-10.95, 4.352]
     assert found["differing"][0]["second"]["source"]["path"] == "theirs.csv"
     assert "no two sources" in ask("published", "disagree", "ours").stdout
-    assert "ours, theirs are" in ask("published", "disagree", "nobodys", code=1).stderr
+    assert "stored sources: ours, theirs" in ask("published", "disagree", "nobodys", code=1).stderr
 
 
 def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files, tmp_path):

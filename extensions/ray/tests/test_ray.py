@@ -196,7 +196,7 @@ def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Pa
     plugin.write_text("x = 2\n")
     assert "the plug-in mine.py changed" in survey_node(record, [str(plugin)])[0]
     plugin.unlink()
-    assert survey_node(record, [str(plugin)])[0] == [f"there is no file {plugin}"]
+    assert survey_node(record, [str(plugin)])[0] == [f"missing file {plugin}"]
 
 
 def test_a_node_without_a_compiler_is_refused_if_networks_are_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,9 @@ def test_a_pattern_of_the_users_says_it(pattern, path, found):
     assert checkpoint_of(path, compiled(pattern)) == found
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("(", "no regular expression"), (r"(\d+)", "no group named epoch")])
+@pytest.mark.parametrize(
+    ("pattern", "said"), [("(", "is not a regular expression"), (r"(\d+)", "no group named epoch")]
+)
 def test_a_wrong_pattern_is_refused(pattern, said):
     with pytest.raises(DataError, match=said):
         compiled(pattern)
