@@ -75,7 +75,7 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
     [
         (["val"], "--task linear_probe", "val is not a named data set"),
         (["digits"], "--language zz", "digits in zz: there is the language en alone"),
-        (["digits"], "--split nowhere", "digits has no split 'nowhere'; there are test, train"),
+        (["digits"], "--split nowhere", "digits has no split 'nowhere'; its splits are test, train"),
         (["digits"], "--fewshot-k 5", "require --task linear_probe"),
         (["digits"], "--fewshot-k 5 --language zz", "require --task linear_probe"),
         (["cifar10", "val"], "--language jp", "val is not a named data set"),
@@ -123,7 +123,7 @@ def test_options_apply_to_webdatasets(webdatasets: None, words: str, expected: s
         ("wds/pets", "--task captioning", "wds/pets is a data set for classification"),
         ("wds/captions", "--task zeroshot_classification", "wds/captions is a data set for retrieval"),
         ("wds/captions", "--task linear_probe", "wds/captions is a data set for retrieval"),
-        ("wds/pets", "--split foo", "wds/pets has no split 'foo'; there are test$"),
+        ("wds/pets", "--split foo", "wds/pets has no split 'foo'; its splits are test$"),
     ],
 )
 def test_a_task_that_a_webdataset_is_not_for_is_refused(

@@ -152,7 +152,10 @@ def test_classes_are_restricted_as_in_the_distribution(store, ask):
         (("a", "--in", "val", "--out", "farther"), "farther"),
         (("a", "--in", "val", "--out", "x*"), "x*"),
         (("c", "--in", "val", "--out", "far"), "c"),
-        (("a", "--in", "val", "--out", "far", "--fit", "val"), "all samples of val fit the typical probabilities"),
+        (
+            ("a", "--in", "val", "--out", "far", "--fit", "val"),
+            "all samples of val are used to fit the typical probabilities",
+        ),
         (("a", "--in", "val", "--out", "far", "--fit", "nothing"), "nothing"),
         (("a", "--in", "val", "--out", "wide"), "a has 6 classes on wide, but 4 on val; both need the same"),
         (("a", "--in", "val", "--out", "bare"), "a on bare has no stored logits"),
