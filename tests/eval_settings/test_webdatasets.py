@@ -80,7 +80,7 @@ def test_a_split_that_is_not_there_is_named_with_those_that_are(root):
     for split in ("test", "query"):
         world.write_split(root / "wds_x-pets", [world.samples({f"{split}1": b"1"})], split, classnames="cat\ndog\n")
     for name in ("wds/x/pets.foo", "wds/x/pets.foo.linear_probe"):
-        with pytest.raises(DefinitionError, match=r"wds/x/pets has no split 'foo'; its splits are test, query"):
+        with pytest.raises(DefinitionError, match=r"wds/x/pets has no split 'foo'; there are test, query"):
             registry.get_eval_setting(name)
     assert registry.get_eval_setting("wds/x/pets.query").dataset.open().ids == ["query/query1"]
     world.write_split(root / "wds_x-pets.v2", [world.samples({"v2": b"1"})])
@@ -90,7 +90,7 @@ def test_a_split_that_is_not_there_is_named_with_those_that_are(root):
 def test_a_data_root_that_is_the_data_set_takes_no_split_for_a_name(root, monkeypatch):
     world.write_split(root, [world.samples({"s": b"1"})])
     assert registry.get_eval_setting("wds/pets").dataset.open().ids == ["test/s"]
-    with pytest.raises(DefinitionError, match=r"wds/pets has no split 'foo'; its splits are test$"):
+    with pytest.raises(DefinitionError, match=r"wds/pets has no split 'foo'; there are test$"):
         registry.get_eval_setting("wds/pets.foo")
 
 

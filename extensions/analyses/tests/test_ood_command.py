@@ -154,7 +154,7 @@ def test_classes_are_restricted_as_in_the_distribution(store, ask):
         (("c", "--in", "val", "--out", "far"), "c"),
         (
             ("a", "--in", "val", "--out", "far", "--fit", "val"),
-            "all samples of val are used to fit the typical probabilities",
+            "all samples of val are used to fit",
         ),
         (("a", "--in", "val", "--out", "far", "--fit", "nothing"), "nothing"),
         (("a", "--in", "val", "--out", "wide"), "a has 6 classes on wide, but 4 on val; both need the same"),
