@@ -101,6 +101,9 @@ def test_of_the_answers_that_came_before_kill_9_none_is_asked_for_again(
     wait_for(lambda: answers_stored(tmp_path / "testbed.db") >= PAID + (LIMIT if setting == "judged" else 0))
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
+    heard = -1
+    while heard != (heard := len(server.asked)):  # what was sent before the kill may be read after it
+        time.sleep(0.3)
     stops.go_on.set()
     first = questions(server.take())
     assert len(stops.answered) == PAID < len(first)
