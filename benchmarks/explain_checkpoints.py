@@ -232,7 +232,7 @@ def ask(folder: Path, only: str, evaluations: float | None, say: Callable[[str],
 
     from testbed.extensions.explain import bench
 
-    bench.Images = Shared
+    bench.ImageRunner = Shared
     os.environ |= {"TESTBED_DB": f"sqlite:///{folder.resolve() / 'store.db'}"}
     os.environ |= {"TESTBED_CACHE": str(folder.resolve() / "cache")}
     os.chdir(folder)

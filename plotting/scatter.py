@@ -28,7 +28,7 @@ from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, Ma
 # ImageNet-testbed's rule: models of standard training except those from a study of a single factor.
 NOT_FITTED = ("aws", "batch64", "subsample")
 NOT_SHOWN = ("subsample",)
-# The models that a line is fitted to, in order of preference: Taori et al.'s; without declared types, those whose\n#
+# The models that a line is fitted to, in order of preference: Taori et al.'s; without declared types, those whose
 # names indicate ImageNet-1k as the only training data; else all.
 BASELINES = {
     "standard": "models of standard training",

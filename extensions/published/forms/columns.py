@@ -8,7 +8,7 @@ from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 TOP1 = top(1)
 WORST_REGION = rate("acc_worst_region")
 WORST_GROUP = rate("acc_wg")
-# DataComp's name of a data set → the key of its evaluation, which is testbed's setting if it has one, and its main\n#
+# DataComp's name of a data set → the key of its evaluation, which is testbed's setting if it has one, and its main
 # metric (``main_metric`` in DataComp's records).
 DATACOMP: dict[str, tuple[str, MetricSpec]] = {
     "ImageNet 1k": ("imagenet1k", TOP1),
