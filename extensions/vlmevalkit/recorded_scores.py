@@ -16,14 +16,13 @@ from testbed.data.tables.scores import RecordedScores, recorded_scores
 from testbed.db.store import Store
 from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
+from testbed.extensions.vlmevalkit.score_numbers import cells_of, numbers_of
 from testbed.extensions.vlmevalkit.vlmevalkit_files import set_name_of
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import (
     ScaledMetric,
     ScoreFile,
-    cells_of,
     forms,
     is_circular_there,
-    numbers_of,
     primary_of,
 )
 from testbed.models.replay import PREFIX, ReplayFamily, path_of

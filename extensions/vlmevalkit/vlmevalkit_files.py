@@ -179,7 +179,8 @@ def _scores(each: EvaluationFiles, stem: Path) -> list[Path]:
     for form in forms(each.report, each.scoring, each.metrics, each.set_name):
         path = stem.with_name(f"{stem.name}{form.suffix}")
         if form.fields is None:
-            _write(path, [[_shown(cell, each.metrics) for cell in row] for row in form.rows])
+            rows = [[_shown(cell, each.metrics) for cell in row] for row in form.rows]
+            _write(path, rows, "\t" if path.suffix == ".tsv" else ",")
         else:
             write_atomically(path, to_json(filled(form.fields, each.metrics)).encode())
         paths.append(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,9 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_nam
             ScoreFile("_acc.csv", _by_split(known, primary)),
             ScoreFile("_acc_all.csv", _together([*vanilla, ("circular", _by_split(known, primary))])),
         ]
-    if report in ("accuracy", "mmmu"):
+    if report in _OWN_FORMS:
+        return _OWN_FORMS[report](known)
+    if report in ("accuracy", "mmmu", "top_view_rs"):
         if scoring == "yes_no":
             return [ScoreFile("_score.csv", _in_percent(known, primary, by_split=False))]
         return [ScoreFile("_acc.csv", _by_split(known, primary, "validation" if report == "mmmu" else ""))]
@@ -288,65 +290,57 @@ def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | ScaledMet
     return rows
 
 
-# As numbers with labels -----------------------------------------------------------------------------------------------
+def _gmai(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    """As multiple choice, and a file for each of its columns."""
+    files = [ScoreFile("_acc.csv", _by_split(known, "accuracy"))]
+    for column in ("clinical vqa task", "department", "perceptual granularity"):
+        parts = _parts(known, "accuracy", f"{column}/")
+        cells = [ScaledMetric("accuracy", f"{column}/{part}") for part in parts]
+        files.append(ScoreFile(f"_{column}_acc.csv", [["Overall", *parts], [ScaledMetric("accuracy"), *cells]]))
+    return files
 
 
-LABELS = ("split", "cycle", "type", "Task&Skill", "subject")  # columns that name rows
-
-Key = tuple[str, str]  # labels of the row and the column
-
-
-def cells_of(form: ScoreFile) -> dict[Key, ScaledMetric]:
-    """The cells of a file by row and column."""
-    if form.fields is not None:
-        named = [(name, value) for name, several in form.fields.items() for value in _numbered(name, several)]
-        return {("", name): cell for _, (name, cell) in named}
-    header, *rows = form.rows
-    found = {}
-    for row in rows:
-        label = " ".join(str(entry) for entry in row if not isinstance(entry, ScaledMetric))
-        found.update(
-            {(label, str(name)): cell for name, cell in zip(header, row, strict=True) if isinstance(cell, ScaledMetric)}
-        )
-    return found
+def _three_d_sr(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    """A row for each way to combine the variants of a question."""
+    names = {"accuracy": "vanilla", "flip": "flip_eval", "circular": "circ_eval", "flip_circular": "flip_circ_eval"}
+    parts = [before + part for before in (_ABILITY, _CATEGORY) for part in _parts(known, "accuracy", before)]
+    rows: list[list[str | ScaledMetric]] = [["setting", "Overall", *(part.split("/", 1)[1] for part in parts)]]
+    for name, label in names.items():
+        rows.append([label, ScaledMetric(name), *(ScaledMetric(name, part) for part in parts)])
+    return [ScoreFile("_results.tsv", rows)]
 
 
-def numbers_of(recorded: Any) -> dict[Key, float]:
-    """Extracts the numbers of a recorded report by row and column, labelled as in `cells_of`.
-
-    Args:
-        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. Other values are left out.
-    """
-    found: dict[Key, float] = {}
-    for row in recorded if isinstance(recorded, list) else [recorded]:
-        if isinstance(row, dict):
-            label = " ".join(_label(row[name]) for name in LABELS if name in row)
-            found.update({(label, name): value for name, value in _flat(row, "") if name not in LABELS})
-    return found
+def _vmc_bench(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    """One row: all, groups, sources; in percent."""
+    groups = _parts(known, "mean_over_sources", "group/")
+    sources = _parts(known, "accuracy", _CATEGORY)
+    cells = [
+        ScaledMetric("accuracy", scale=100),
+        *(ScaledMetric("mean_over_sources", f"group/{group}", 100) for group in groups),
+        *(ScaledMetric("accuracy", _CATEGORY + source, 100) for source in sources),
+    ]
+    return [ScoreFile("_acc.csv", [["Overall", *groups, *sources], cells])]
 
 
-def _flat(row: Mapping[str, Any], before: str) -> list[tuple[str, float]]:
-    """The numbers in an object, including nested objects."""
-    found: list[tuple[str, float]] = []
-    for name, value in row.items():
-        if isinstance(value, dict):
-            found += _flat(value, f"{before}{name}|")
-            continue
-        several = _numbered(before + name, value)
-        found += [(own, float(each)) for own, each in several if _is_number(each)]
-    return found
+def _visual_puzzles(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    """A row for all, each category and each difficulty; in percent."""
+    rows: list[list[str | ScaledMetric]] = [["group", "acc"], ["overall", ScaledMetric("accuracy", scale=100)]]
+    for before in (_CATEGORY, "difficulty/"):
+        rows += [[part, ScaledMetric("accuracy", before + part, 100)] for part in _parts(known, "accuracy", before)]
+    return [ScoreFile("_acc.csv", rows)]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _natural_bench(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    """A row for each number."""
+    rows: list[list[str | ScaledMetric]] = [["Metric", "Score"]]
+    rows += [[label, ScaledMetric(name)] for name, label in REPORTS["natural_bench"].published.items()]
+    return [ScoreFile("_acc.csv", rows)]
 
 
-def _numbered(name: str, value: Any) -> list[tuple[str, Any]]:
-    """The parts of a list, numbered from 1; anything else by its name."""
-    if isinstance(value, ScaledMetric) or not isinstance(value, list | tuple):
-        return [(name, value)]
-    return [(f"{name}_{number}", each) for number, each in enumerate(value, start=1)]
-
-
-def _label(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+_OWN_FORMS: Mapping[str, Callable[[Collection[tuple[str, str]]], list[ScoreFile]]] = {
+    "gmai": _gmai,
+    "three_d_sr": _three_d_sr,
+    "vmc_bench": _vmc_bench,
+    "visual_puzzles": _visual_puzzles,
+    "natural_bench": _natural_bench,
+}

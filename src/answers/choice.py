@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
-from testbed.answers.columns import listed, options, references, truth
+from testbed.answers.columns import list_options, listed, options, quoted_options, references, truth
 from testbed.answers.decisions import last_word, without_list
 from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
+from testbed.answers.yes_no import yes_no
 
 _NOTHING = "nothing"  # read where it takes back what it named
 _BARE = r"(?=[\"'`*_(\[]*(?:option\s+)?(?-i:[A-Z])(?![\w'])(?!\s+(?!because|since|as|is|\()[a-z]))"  # a letter follows
@@ -53,6 +54,7 @@ _SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
 _STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 
+_TWO = dict.fromkeys("AB", "")  # options whose texts are not in columns
 _DECIMALS = re.compile(r"\.(\d+)")
 
 # Bounds for answers that repeat something without end.
@@ -74,6 +76,21 @@ def mmmu(columns: Mapping[str, str], text: str) -> Verdict:
 def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
     """MME-RealWorld: five options."""
     return _verdict(columns, text, options(columns) or dict.fromkeys("ABCDE", ""))
+
+
+def in_list(columns: Mapping[str, str], text: str) -> Verdict:
+    """PuzzleVQA: the options are a list in the column ``options``."""
+    return _verdict(columns, text, list_options(columns))
+
+
+def quoted_or_in_the_image(columns: Mapping[str, str], text: str) -> Verdict:
+    """VisualPuzzles: the options are quoted in the column ``options``, or are A to D in the picture."""
+    return _verdict(columns, text, quoted_options(columns) or dict.fromkeys("ABCD", ""))
+
+
+def either(columns: Mapping[str, str], text: str) -> Verdict:
+    """NaturalBench: yes or no, or two options whose texts are in the question, by the column ``type``."""
+    return yes_no(columns, text) if columns.get("type") == "yes_no" else _verdict(columns, text, _TWO)
 
 
 def video_mme(columns: Mapping[str, str], text: str) -> Verdict:

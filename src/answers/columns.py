@@ -13,6 +13,7 @@ from testbed.errors import DataError
 
 OPTIONS = "multi-choice options"  # MME-RealWorld's column
 _LETTERED = re.compile(r"\(([A-Z])\)\s*(.+)", re.DOTALL)
+_QUOTED = re.compile(r"'(.*?)'")
 _LONGEST_LIST = 1 << 16  # characters of a cell that is read as a list; a longer one is a text
 
 
@@ -25,6 +26,16 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
     items = [] if options_by_column else listed(columns.get(OPTIONS, "")) or []
     matches = [_LETTERED.fullmatch(item.strip()) for item in items]
     return options_by_column or {match[1]: match[2] for match in matches if match is not None}
+
+
+def list_options(columns: Mapping[str, str]) -> dict[str, str]:
+    """Returns the letters of the options → their texts, from a list in the column ``options``; none without it."""
+    return dict(zip(ascii_uppercase, listed(columns.get("options", "")) or (), strict=False))
+
+
+def quoted_options(columns: Mapping[str, str]) -> dict[str, str]:
+    """`list_options` from the texts between single quotation marks, which need no commas (``['a' 'b']``)."""
+    return dict(zip(ascii_uppercase, _QUOTED.findall(columns.get("options", "")), strict=False))
 
 
 def has_answer(columns: Mapping[str, str]) -> bool:

@@ -7,10 +7,10 @@ gives texts alone, so that a text-only model can also be asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from testbed.answers.columns import OPTIONS, as_list, listed, options
+from testbed.answers.columns import OPTIONS, as_list, list_options, listed, options, quoted_options
 from testbed.data.rows import Picture, Row
 from testbed.errors import SampleError
 
@@ -32,6 +32,25 @@ _REAL_WORLD = (
     "Select the best answer to the above multiple-choice question based on the image. Respond with only the letter"
     " (A, B, C, D, or E) of the correct option. \nThe best answer is:"
 )
+_BEST_LETTER = (
+    "Select the best answer to the above multiple-choice question based on the image. Respond with only the letter of"
+    " the correct option (A, B, C, or D).\nThe best answer is: "
+)
+_STEP_BY_STEP = (
+    "\nSolve the multiple-choice question and then answer with the option letter from the given choices. The last line"
+    " of your response should be of the following format:'Answer: $LETTER' (without quotes) where LETTER is one of"
+    " options. Think step by step before answering."
+)
+_EARTH = "You are tasked with answering a multiple-choice question about the given input image.\n\n"
+_EARTH_ENDING = (
+    "Based on the image, select the correct option (e.g., 'A', 'B', 'C', 'D') or directly state the correct option"
+    " content, Do not give any explaination."
+)
+_OPTIONS_IN_IMAGE = "Options: Choose from (A) (B) (C) (D) in the image."
+_OF_TYPE = {
+    "yes_no": "Please answer Yes or No.",
+    "multiple_choice": "Please output the letter corresponding to the correct option.",
+}
 _LISTED_BELOW, _LISTED_BELOW_CN = "The choices are listed below:", "选项如下所示:"
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
 _OF_THE_VIDEO = (
@@ -75,6 +94,7 @@ a_number = partial(
     question, ending=" Note that: answer with a number directly e.g. 3. Do not include any additional text."
 )
 
+one_number = partial(question, ending="\nAnswer the question using a single number.")  # TallyQA
 in_a_box = partial(question, ending=_IN_A_BOX)  # VisuLogic
 in_braces = partial(question, ending=_IN_BRACES)  # ZeroBench
 
@@ -84,9 +104,9 @@ def description(row: Row) -> list[Turn]:
     return [[*row.pictures, row.columns.get("question", _DESCRIBE)]]
 
 
-def multiple_choice(row: Row, ending: str = _SELECT) -> list[Turn]:
-    """The pictures, then hint, question and options."""
-    return [[*row.pictures, _choices(row, ending)]]
+def multiple_choice(row: Row, ending: str = _SELECT, hinted: bool = True) -> list[Turn]:
+    """The pictures, then hint (unless not ``hinted``), question and options."""
+    return [[*row.pictures, _choices(row, ending, hinted)]]
 
 
 def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
@@ -99,6 +119,45 @@ def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
 
 
 bare_choice = partial(multiple_choice, ending="")  # We-Math
+best_letter = partial(multiple_choice, ending=_BEST_LETTER, hinted=False)  # CVQA
+letter_directly = partial(  # VMCBench
+    multiple_choice, ending="Answer with the option's letter from the given choices directly. \n", hinted=False
+)
+
+
+def caption_choice(row: Row) -> list[Turn]:
+    """The pictures, then hint, the question under "Caption:", and options, as in MSEarth."""
+    hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
+    lines = _lines(options(row.columns))
+    choices = f"Options:\n{lines}{_EARTH_ENDING}" if lines else ""
+    return [[*row.pictures, f"{_EARTH}{hint}Caption:\n {_column(row, 'question')}\n{choices}"]]
+
+
+def listed_choice(row: Row, read: Callable[[Mapping[str, str]], Mapping[str, str]] = list_options) -> list[Turn]:
+    """The pictures, the question and the list in the column ``options``, as in PuzzleVQA.
+
+    Args:
+        row: The row. Without that column its options, (A) to (D), are in the picture.
+        read: Reads the options.
+    """
+    lines = "\n".join(f"({letter}) {text}" for letter, text in read(row.columns).items())
+    choices = f"Options:\n{lines}" if "options" in row.columns else _OPTIONS_IN_IMAGE
+    return [[*row.pictures, f"{_column(row, 'question')}\n{choices}{_STEP_BY_STEP}"]]
+
+
+quoted_choice = partial(listed_choice, read=quoted_options)  # VisualPuzzles
+
+
+def by_type(row: Row) -> list[Turn]:
+    """The pictures and the question with the request that its ``type`` needs, as in NaturalBench.
+
+    Raises:
+        SampleError: If the type is neither ``yes_no`` nor ``multiple_choice``.
+    """
+    kind = _column(row, "type")
+    if kind not in _OF_TYPE:
+        raise SampleError(f"{row.index}: its type is {kind!r}; expected {' or '.join(_OF_TYPE)}")
+    return [[*row.pictures, f"{_column(row, 'question')} {_OF_TYPE[kind]}"]]
 
 
 def required_choice(row: Row) -> list[Turn]:
@@ -216,14 +275,15 @@ def conversation(row: Row) -> list[Turn]:
     return turns
 
 
-def _choices(row: Row, ending: str) -> str:
+def _choices(row: Row, ending: str, hinted: bool = True) -> str:
     choices = options(row.columns)
-    hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
+    hint = f"Hint: {row.columns['hint']}\n" if hinted and "hint" in row.columns else ""
     text = f"{hint}Question: {_column(row, 'question')}\n"
-    if not choices:
-        return text
-    lines = "".join(f"{letter}. {option}\n" for letter, option in choices.items())
-    return f"{text}Options:\n{lines}{ending}"
+    return f"{text}Options:\n{_lines(choices)}{ending}" if choices else text
+
+
+def _lines(choices: Mapping[str, str]) -> str:
+    return "".join(f"{letter}. {option}\n" for letter, option in choices.items())
 
 
 def placed(row: Row, text: str) -> Turn:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from testbed.answers import captions, choice, numbers, open_answers, reasoning, yes_no
-from testbed.answers.columns import options, truth
+from testbed.answers.columns import list_options, options, quoted_options, truth
 from testbed.answers.published import choice as published_choice
+from testbed.answers.published import letters as published_letters
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
@@ -86,6 +87,14 @@ def unsaid(verdict: Verdict) -> Verdict:
     return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 
+def _quoted_or_in_the_image(columns: Mapping[str, str]) -> Mapping[str, str]:
+    return quoted_options(columns) or dict.fromkeys("ABCD", "")
+
+
+def _either(columns: Mapping[str, str]) -> Mapping[str, str]:
+    return yes_or_no(columns) if columns.get("type") == "yes_no" else dict.fromkeys("AB", "")
+
+
 _LETTERS = lettered("ABCDEFGH")
 _LEFT = AnswerScoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
@@ -123,6 +132,13 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "visu_logic": AnswerScoring(reasoning.letters, published_reasoning.visu_logic, choices=_LETTERS, several=True),
     "we_math": AnswerScoring(choice.multiple_choice, published_reasoning.we_math, choices=by_columns),
     "erqa": AnswerScoring(reasoning.letters, published_reasoning.erqa, choices=_LETTERS, several=True),
+    "vmc_bench": AnswerScoring(choice.multiple_choice, published_letters.vmc_bench, choices=by_columns),
+    "visual_puzzles": AnswerScoring(
+        choice.quoted_or_in_the_image, published_letters.visual_puzzles, choices=_quoted_or_in_the_image
+    ),
+    "puzzle_vqa": AnswerScoring(choice.in_list, published_letters.puzzle_vqa, choices=list_options),
+    "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=_either),
+    "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

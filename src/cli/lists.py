@@ -31,13 +31,18 @@ def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bo
 @store_command
 @_stored_option
 @click.option("--parents", is_flag=True, help="List only those without a parent.")
+@click.option("--scored", is_flag=True, help="List only those with a score; some of VLMEvalKit's have none here.")
 @plugin_option
 @data_root_option
-def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
+def settings(
+    stored: bool, parents: bool, scored: bool, plugins: Sequence[str], db_url: str | None, as_json: bool
+) -> int:
     """List eval settings that can be run, or those in the store."""
+    if stored and scored:
+        raise click.UsageError("--scored is about settings that can be run; whatever is in the store was scored")
     if stored:
         return _list_stored("eval setting", db_url, as_json, parents)
-    return _list_registered("eval setting", plugins, as_json, parents)
+    return _list_registered("eval setting", plugins, as_json, parents, scored)
 
 
 @store_command
@@ -100,12 +105,15 @@ def _list_stored(kind: Kind, db_url: str | None, as_json: bool, parents: bool = 
     return 0
 
 
-def _list_registered(kind: Kind, plugins: Sequence[str], as_json: bool, parents: bool = False) -> int:
+def _list_registered(
+    kind: Kind, plugins: Sequence[str], as_json: bool, parents: bool = False, scored: bool = False
+) -> int:
     from testbed.registry import registry
 
     registry.load(plugins)
     known: Any = registry.models if kind == "model" else registry.eval_settings
     names = [name for name in known.names() if not parents or known.get(name).parent_eval_setting is None]
+    names = [name for name in names if not scored or not known.get(name).task_options.get("lacks")]
     if as_json:
         print_json([{"name": name, "source": known.source(name)} for name in names])
     else:

@@ -1,6 +1,6 @@
 """The rules `vlmevalkit`, and prompts, against what VLMEvalKit's own functions say.
 
-See tests/assets/make_published_answers.py and make_published_reasoning.py.
+See tests/assets/make_published_answers.py, make_published_reasoning.py and make_published_letters.py.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ import pytest
 
 from testbed.answers.scorings import SCORINGS
 from testbed.data.rows import Picture, Row
-from testbed.eval_settings.base.questions import BENCHMARKS
+from testbed.data.tables.known import known_tables
+from testbed.eval_settings.base.questions import questions_of
 from testbed.models.base.thoughts import final_part
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_accuracy", "anls", "relaxed")
-OF_REASONING = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
-OF_REASONING |= {"zero_bench": 300, "erqa": 300}
+TELLS += ("vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa")
+OTHER_NUMBERS = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
+OTHER_NUMBERS |= {"zero_bench": 300, "erqa": 300}
+OTHER_NUMBERS |= dict.fromkeys(("vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
-OTHERS = ("caption", *OF_REASONING, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
+OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
 KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED, *OF_SETS)]
 
 
@@ -35,11 +38,12 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    return read("published_answers")["answers"] + read("published_reasoning")["answers"]
+    files = ("published_answers", "published_reasoning", "published_letters")
+    return [answer for file in files for answer in read(file)["answers"]]
 
 
 def test_there_are_hundreds_of_answers_of_each_kind(answers):
-    expected = {**dict.fromkeys([kind for kind in SCORINGS if kind not in OTHERS], 500), **OF_REASONING}
+    expected = {**dict.fromkeys([kind for kind in SCORINGS if kind not in OTHERS], 500), **OTHER_NUMBERS}
     assert Counter(kind for kind, *_ in answers) == expected
 
 
@@ -73,6 +77,9 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
 
 
 def test_every_prompt_is_the_published_one():
-    for name, columns, size, parts in read("published_reasoning")["prompts"]:
-        (turn,) = BENCHMARKS[name].prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))
+    prompts = read("published_reasoning")["prompts"] + read("published_letters")["prompts"]
+    for name, columns, size, parts in prompts:
+        known = known_tables()[name]
+        questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
+        (turn,) = questions.prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))
         assert [part if isinstance(part, str) else part.name for part in turn] == parts, (name, columns)

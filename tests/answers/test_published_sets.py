@@ -20,7 +20,8 @@ from testbed.data import rows
 from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
 from testbed.extensions.vlmevalkit.recorded_scores import AnswerComparison, Number, compared
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, forms, numbers_of
+from testbed.extensions.vlmevalkit.score_numbers import cells_of, numbers_of
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import forms
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import named, verdicts_of
 

@@ -83,6 +83,13 @@ def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: An
     assert "opencompass.openxlab.space/utils/VLMEval/BLINK.tsv" in done.stdout
 
 
+def test_the_names_of_sets_that_are_scored_are_listed(program: Any) -> None:
+    listed = program("testbed", "list", "settings", "--scored").stdout.splitlines()
+    assert {"MMStar", "VMCBench_DEV", "digits"} <= set(listed)
+    assert "OlympiadBench" not in listed
+    assert "OlympiadBench" in program("testbed", "list", "settings").stdout.splitlines()
+
+
 def test_hostile_rows_cost_themselves_alone(program: Any, tmp_path: Path) -> None:
     """Code, paths, sizes and bytes that are meant to harm: an error for each row, and the answers to the others."""
     from testbed.db.store import Store

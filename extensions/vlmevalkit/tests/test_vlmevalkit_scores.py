@@ -10,7 +10,8 @@ from answered_world import WORLDS
 from places import TESTS
 
 from testbed.answers.reports.report import REPORTS, report
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, filled, forms, numbers_of
+from testbed.extensions.vlmevalkit.score_numbers import cells_of, numbers_of
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import filled, forms
 
 PUBLISHED = json.loads((TESTS / "answers" / "published_reports.json").read_text())
 SCORINGS = {"mme": "yes_no", "pope": "yes_no", "hallusion": "yes_no"}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from testbed.answers.columns import options
+import numpy as np
+
+from testbed.answers.columns import options, truth
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.scored import (
     ScoredRows,
@@ -28,9 +31,18 @@ MEAN_OVER_SOURCES = rate("mean_over_sources", headline=PREFERRED)
 MEAN_OVER_CYCLES = rate("mean_over_cycles", headline=PREFERRED)
 MEAN_OVER_TASKS = rate("mean_over_tasks")
 AVERAGE = rate("average", headline=PREFERRED)
+MEAN_OF_GROUP = rate("mean_over_sources")
+PARTIAL_MATCH = rate("partial_match")
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
 _SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci's kinds of questions
+_GMAI = ("clinical vqa task", "department", "perceptual granularity")
+_VMC = {
+    "General": ("SEEDBench", "MMStar", "A-OKVQA", "VizWiz", "MMVet", "VQAv2", "OKVQA"),
+    "Reasoning": ("MMMU", "MathVista", "ScienceQA", "RealWorldQA", "GQA", "MathVision"),
+    "OCR": ("TextVQA", "OCRVQA"),
+    "Doc & Chart": ("AI2D", "ChartQA", "DocVQA", "InfoVQA", "TableVQABench"),
+}
 _ROTATION = 1_000_000  # a rotated question has the index of its base row and a multiple of this
 
 
@@ -39,7 +51,7 @@ def accuracy(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
     Rows that share a picture are a cluster of the standard error.
     """
-    return _by_parts(ScoredRows.of(answered), ACCURACY, scorer)
+    return by_parts(ScoredRows.of(answered), ACCURACY, scorer)
 
 
 @add_report("accuracy", "accuracy", {"accuracy": "Overall"})
@@ -49,7 +61,8 @@ def choices(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return circular(answered, scorer) if rotated else accuracy(answered, scorer)
 
 
-def _by_parts(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
+def by_parts(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
+    """Returns the mean over all, by split, l2-category and category, and by these within each split."""
     metrics = [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
     splits = values_of(rows.labels(SPLIT))
     return metrics + (_within_splits(rows, spec, scorer, splits) if len(splits) > 1 else [])
@@ -97,7 +110,7 @@ def circular(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """
     rows = ScoredRows.of(answered)
     bases = [base_index(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
-    own = [_whole(row_id) for row_id in rows.ids]
+    own = [whole(row_id) for row_id in rows.ids]
     first = {number: index for index, number in enumerate(own) if number == bases[index]}
     together = [index for index, base in enumerate(bases) if base in first]
     together.sort(key=lambda index: own[index] != bases[index])  # base rows first: groups have their columns
@@ -106,7 +119,7 @@ def circular(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     base_rows = rows.take(first.values())
     metrics = []
     for spec, part in ((CIRCULAR, groups), (VANILLA_BASE, base_rows), (VANILLA_ALL, rows)):
-        metrics += _by_parts(part, spec, scorer)
+        metrics += by_parts(part, spec, scorer)
     return metrics
 
 
@@ -142,10 +155,15 @@ def base_index(row_id: str, given: str | None) -> int:
     Raises:
         DataError: If it is not a whole number.
     """
-    return _whole(row_id) % _ROTATION if given is None else _whole(given)
+    return whole(row_id) % _ROTATION if given is None else whole(given)
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
+    """Returns an index as a whole number.
+
+    Raises:
+        DataError: If it is not one.
+    """
     try:
         return int(text)
     except ValueError:
@@ -216,7 +234,7 @@ def mmt(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     A task is a ``category``. VLMEvalKit's number of an ability is this mean; each of its tasks weighs the same.
     """
     rows = ScoredRows.of(answered)
-    metrics = _by_parts(rows, ACCURACY, scorer)
+    metrics = by_parts(rows, ACCURACY, scorer)
     splits = values_of(rows.labels(SPLIT))
     for within in ((), *((SPLIT, split) for split in (splits if len(splits) > 1 else ()))):
         own = rows.where(rows.labels(SPLIT), within[1]) if within else rows
@@ -248,6 +266,53 @@ def _mm_sci(rows: ScoredRows, scorer: str, *within: str) -> list[Metric]:
     part = slice_name(*within) if within else OVERALL
     average = mean_of_means(rows, AVERAGE, scorer, rows.labels(_SETTING), part)
     return [average, mean(rows, ACCURACY, scorer, part), *kinds]
+
+
+@add_report("gmai", "accuracy", {"accuracy": "Overall"})
+def gmai(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """GMAI-MMBench (arXiv 2408.03361): `accuracy`, also by clinical task, department and perceptual granularity."""
+    rows = ScoredRows.of(answered)
+    return by_parts(rows, ACCURACY, scorer) + by_columns(rows, ACCURACY, scorer, _GMAI)
+
+
+@add_report("top_view_rs", "accuracy", {"accuracy": "Overall", "partial_match": "Overall_PM"})
+def top_view_rs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """TopViewRS (arXiv 2406.02537): `accuracy`, and ``partial_match`` of the chosen and the right option.
+
+    It is the number of words that both have, over the larger number of different words; 0 if no option was read.
+    VLMEvalKit takes the answer's last word, or what is in its square brackets, for the chosen option's letter.
+    """
+    rows = ScoredRows.of(answered)
+    pairs = zip(rows.columns, rows.extracted, rows.scores, strict=True)
+    overlaps = [np.nan if np.isnan(score) else _overlap(row, chosen) for row, chosen, score in pairs]
+    partly = replace(rows, scores=np.array(overlaps, dtype=np.float64))
+    return by_parts(rows, ACCURACY, scorer) + by_parts(partly, PARTIAL_MATCH, scorer)
+
+
+def _overlap(row: Mapping[str, str], chosen: str | None) -> float:
+    texts = options(row)
+    first, second = (set(texts.get(letter or "", "").lower().split()) for letter in (chosen, truth(row).strip()))
+    return len(first & second) / max(len(first), len(second)) if first and second else 0.0
+
+
+@add_report("vmc_bench", "accuracy", {"accuracy": "Overall"})
+def vmc_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VMCBench (arXiv 2501.03225): accuracy over all and by source, and the mean over the sources of each group."""
+    rows = ScoredRows.of(answered)
+    sources = rows.labels(CATEGORY)
+    metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (CATEGORY,))]
+    for group, members in _VMC.items():
+        labels = [label if label in members else None for label in sources]
+        if any(labels):
+            metrics.append(mean_of_means(rows, MEAN_OF_GROUP, scorer, labels, slice_name("group", group)))
+    return metrics
+
+
+@add_report("visual_puzzles", "accuracy", {"accuracy": "overall"})
+def visual_puzzles(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VisualPuzzles (arXiv 2504.10342): accuracy over all, by category and difficulty."""
+    rows = ScoredRows.of(answered)
+    return [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (CATEGORY, "difficulty"))]
 
 
 @add_report("mme_realworld", "accuracy", {"accuracy": "Overall"})

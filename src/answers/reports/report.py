@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from testbed.answers.reports import choice, free_text, pairs, reasoning, we_math, yes_no  # noqa: F401  # each adds its own
+from testbed.answers.reports import (  # noqa: F401  # each adds its own
+    choice,
+    free_text,
+    pairs,
+    question_variants,
+    reasoning,
+    we_math,
+    yes_no,
+)
 from testbed.answers.reports.benchmark import REPORTS, Report, add_report
 from testbed.answers.reports.scored import Array, ScoredRows, mean
 from testbed.answers.verdict import AnsweredQuestions, Verdict

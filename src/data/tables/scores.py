@@ -14,7 +14,10 @@ from testbed.data.tables.files import SUFFIXES, read_records
 from testbed.errors import DataError
 
 # How the names of reports end, and of tables with a row for each answer.
-REPORTS = ("_acc.csv", "_acc.json", "_acc_all.csv", "_score.csv", "_score.json", "_score_fine.csv", "_rating.json")
+REPORTS = (
+    *("_acc.csv", "_acc.json", "_acc_all.csv", "_score.csv", "_score.json", "_score_fine.csv", "_rating.json"),
+    "_results.tsv",  # 3DSRBench's
+)
 TABLES = tuple(
     f"_{word}{suffix}" for word in ("result", "results", "auxmatch", "score") for suffix in (".xlsx", ".tsv", ".json")
 )
@@ -109,7 +112,8 @@ def _rows(file: Path) -> list[Mapping[str, str]] | None:
         value = read_json(file)
         if not (isinstance(value, list) and value and all(isinstance(row, dict) and INDEX in row for row in value)):
             return None
-    return [row for row in read_records(file) if INDEX in row]
+    rows = [row for row in read_records(file) if INDEX in row]
+    return None if not rows and file.name.endswith(REPORTS) else rows
 
 
 def _answers(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:

@@ -47,6 +47,7 @@ ROTATED = Questions(prompts.multiple_choice, report="circular")
 MMT = Questions(prompts.multiple_choice, report="mmt")
 YES_NO = Questions(prompts.question, "yes_no", "accuracy")
 CAPTIONS = Questions(prompts.description, "caption", "captions", required=())
+OCRBENCH = Questions(prompts.question, "ocrbench", "ocrbench")
 MMMU = Questions(prompts.multiple_choice_placed, "mmmu", "mmmu")
 
 
@@ -126,7 +127,7 @@ BENCHMARKS: dict[str, Questions] = {
     "OCRVQA_TEST": _short("exact"),
     "OCRVQA_TESTCORE": _short("exact"),
     "GQA_TestDev_Balanced": _short("exact_mean"),
-    "OCRBench": Questions(prompts.question, "ocrbench", "ocrbench"),
+    "OCRBench": OCRBENCH,
     "CountBenchQA": Questions(prompts.a_number, "number"),
     "MTVQA_TEST": Questions(prompts.in_its_language, "contains", "mtvqa"),
     "COCO_VAL": CAPTIONS,
@@ -168,6 +169,25 @@ BENCHMARKS: dict[str, Questions] = {
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
+# The classes there that make the prompts and score → the same, for all sets of these classes.
+_CLASSES = {
+    ("ImageMCQDataset", "GMAIMMBenchDataset"): Questions(prompts.multiple_choice, report="gmai"),
+    ("ImageMCQDataset", "TDBench"): CHOICE,
+    ("ImageMCQDataset", "TopViewRS"): Questions(prompts.multiple_choice, report="top_view_rs"),
+    ("ImageMCQDataset", "_3DSRBench"): Questions(
+        prompts.multiple_choice, report="three_d_sr", required=("question", "qid")
+    ),
+    ("CVQA", "ImageMCQDataset"): Questions(prompts.best_letter),
+    ("MSEarthMCQ", "ImageMCQDataset"): Questions(prompts.caption_choice),
+    ("VMCBenchDataset", "VMCBenchDataset"): Questions(prompts.letter_directly, "vmc_bench", "vmc_bench"),
+    ("VisualPuzzles", "VisualPuzzles"): Questions(prompts.quoted_choice, "visual_puzzles", "visual_puzzles"),
+    ("PuzzleVQA", "PuzzleVQA"): Questions(prompts.listed_choice, "puzzle_vqa", required=("question", "options")),
+    ("NaturalBenchDataset", "NaturalBenchDataset"): Questions(
+        prompts.by_type, "natural_bench", "natural_bench", required=("question", "type")
+    ),
+    ("ImageBaseDataset", "OCRBench"): OCRBENCH,
+    ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
+}
 
 
 def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -> Questions | None:
@@ -181,6 +201,8 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
     """
     if name in BENCHMARKS:
         return BENCHMARKS[name]
+    if (prompt, score) in _CLASSES:
+        return _CLASSES[prompt, score]
     questions = _KINDS.get((kind, score)) if prompt == score else None
     if questions is CHOICE and any(word in name.lower() for word in CIRCULAR):
         return ROTATED

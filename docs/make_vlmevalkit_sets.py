@@ -1,0 +1,67 @@
+"""Writes the table of VLMEvalKit's sets in docs/vlmevalkit.md: `python docs/make_vlmevalkit_sets.py`.
+
+The sets are those of `testbed.data.tables.known`. The answers are those in tests/assets, each of which the rules
+``vlmevalkit`` score as VLMEvalKit's own functions did (tests/answers/test_published_answers.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+from testbed.data.tables.known import known_tables
+from testbed.eval_settings.base.questions import questions_of
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "vlmevalkit.md"
+_HEADER = "| rules | report | answers equal to VLMEvalKit's | sets |\n|---|---|---|---|\n"
+_OTHERS = "| class of VLMEvalKit | kind there | sets without a score here |\n|---|---|---|\n"
+_PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
+_ANSWERS = ("published_answers", "published_reasoning", "published_letters")
+
+
+def recorded() -> Counter[str]:
+    """Returns the number of recorded answers of each kind of question."""
+    found: Counter[str] = Counter()
+    for name in _ANSWERS:
+        whole = json.loads(gzip.decompress((ROOT / "tests" / "assets" / f"{name}.json.gz").read_bytes()))
+        found.update(answer[0] for answer in whole["answers"])
+    return found
+
+
+def tables() -> str:
+    """Returns both tables: the sets that are scored, and the others."""
+    scored: dict[tuple[str, str], list[str]] = {}
+    others: dict[tuple[str, str], list[str]] = {}
+    for name, known in known_tables().items():
+        questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
+        if questions is None:
+            others.setdefault((known.score_class, known.kind), []).append(name)
+        else:
+            scored.setdefault((questions.scoring, questions.report), []).append(name)
+    equal = recorded()
+    lines = [
+        f"| `{rules}` | `{report}` | {equal[rules] or '–'} | {_names(names)} |\n"
+        for (rules, report), names in sorted(scored.items())
+    ]
+    rest = [f"| `{name}` | {kind} | {_names(names)} |\n" for (name, kind), names in sorted(others.items())]
+    counts = [sum(map(len, groups.values())) for groups in (scored, others)]
+    said = f"So {counts[0]} of VLMEvalKit's {sum(counts)} names are scored. The other {counts[1]}:"
+    return f"{_HEADER}{''.join(lines)}\n{said}\n\n{_OTHERS}{''.join(rest)}"
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def main() -> None:
+    """Replaces the tables in the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(_PLACE.sub(lambda _: tables(), page, count=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
