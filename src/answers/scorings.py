@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from testbed.answers import captions, choice, numbers, open_answers, reasoning, yes_no
+from testbed.answers import captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
 from testbed.answers.columns import list_options, options, quoted_options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
@@ -138,6 +138,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     ),
     "puzzle_vqa": AnswerScoring(choice.in_list, published_letters.puzzle_vqa, choices=list_options),
     "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=_either),
+    "transcription": AnswerScoring(transcriptions.f1, transcriptions.published_f1),
     "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }

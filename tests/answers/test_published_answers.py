@@ -24,7 +24,9 @@ TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_a
 TELLS += ("vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa")
 OTHER_NUMBERS = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
 OTHER_NUMBERS |= {"zero_bench": 300, "erqa": 300}
-OTHER_NUMBERS |= dict.fromkeys(("vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300)
+OTHER_NUMBERS |= dict.fromkeys(
+    ("transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
+)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py

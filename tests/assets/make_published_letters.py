@@ -28,6 +28,23 @@ COUNTED = """
     a few|twenty|seventeen|{t}th|-{t}||x{t}
 """
 LETTERS = "A|B|A.|(B)|The answer is B|Option A|a man, so B|B. cat|A or B||C"
+SPLITS = [
+    ("multi_lan_ocr", "French"),
+    ("multi_lan_ocr", "Arabic"),
+    ("multi_lan_ocr", "Japanese"),
+    ("multi_scene_ocr", "IC15"),
+    ("multi_scene_ocr", "zh_scene"),
+]
+TEXTS = [
+    "Total: 3,50 EUR",
+    "EXIT\nno entry",
+    "le café est fermé",
+    "مرحبا بالعالم",
+    "東京 タワー",
+    "A-1 B/2 (c)",
+    "stop",
+    "o o o p",
+]
 GROUPS = {
     "General": ["SEEDBench", "MMStar", "A-OKVQA", "VizWiz", "MMVet", "VQAv2", "OKVQA"],
     "Reasoning": ["MMMU", "MathVista", "ScienceQA", "RealWorldQA", "GQA", "MathVision"],
@@ -81,7 +98,30 @@ def counts(seed: str) -> list[tuple[dict[str, str], str]]:
     return rows
 
 
+def transcriptions(seed: str) -> list[tuple[dict[str, str], str]]:
+    """Rows of CC-OCR, and answers."""
+    draw = random.Random(seed)
+    rows = []
+    for place in range(NUMBER):
+        category, split = draw.choice(SPLITS)
+        right = draw.choice(TEXTS)
+        words = right.split(" ")
+        draw.shuffle(words)
+        said = [
+            right,
+            right.upper(),
+            " ".join(words),
+            " ".join(words[: draw.randint(0, len(words))]),
+            draw.choice(TEXTS),
+        ]
+        text = draw.choice(["{}", "{}\n", "The text: {}", "```\n{}\n```", "### {}", "***{}***", "{} {}", " {} . "])
+        chosen = said[place % len(said)]
+        rows.append(({"category": category, "split": split, "answer": right}, text.format(chosen, chosen)))
+    return rows
+
+
 ROWS = {
+    "transcription": lambda: transcriptions("transcription"),
     "vmc_bench": lambda: choices("vmc_bench", 9),
     "visual_puzzles": lambda: puzzles("visual_puzzles", ANSWERED, quoted=True),
     "puzzle_vqa": lambda: puzzles("puzzle_vqa", ANSWERED, quoted=False),
@@ -99,6 +139,9 @@ class Letters(Published):
         sys.modules["tqdm"].tqdm = lambda items, **_: items
         self.image_mcq.load = lambda path: (self.dumped if "_result" in path else self.table).copy()
         self.choice.load = lambda _: {}  # there are no earlier results
+        self.ocr = self.module(
+            "vlmeval.dataset.utils.ccocr_evaluator.ocr_evaluator", "dataset/utils/ccocr_evaluator/ocr_evaluator.py"
+        )
         self.own = {name: self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py") for name in names}
 
     def frozen(self, kind: str, rows: list[Any]) -> list[tuple[str | None, float]]:
@@ -131,6 +174,13 @@ class Letters(Published):
         number = self.own["naturalbench"].extract_answer(text, columns["type"])
         read = {1: "Yes", 0: "No"} if columns["type"] == "yes_no" else {1: "A", 0: "B"}
         return read.get(number), float(read.get(number) == columns["answer"])
+
+    def transcription(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
+        """As `OcrEvaluator` compares one picture."""
+        made = self.ocr.OcrEvaluator.__new__(self.ocr.OcrEvaluator)
+        made.group_name = columns["category"]
+        found = made.evaluate({"0": text}, {"0": columns["answer"]}, dataset=columns["split"])
+        return None, found["summary"]["macro_f1_score"] * (1 + 1e-9)  # of one picture
 
     def tally_qa(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
         """As `TallyQA.evaluate` compares."""

@@ -31,6 +31,7 @@ OCR_GROUPS = {
 }
 
 ANLS = rate("anls", headline=PREFERRED)
+F1 = rate("f1", headline=PREFERRED)
 POINTS = MetricSpec("score", "points", HIGHER, lowest=0, headline=PREFERRED)
 PREFETCH = rate("prefetch", NEITHER)
 
@@ -46,6 +47,12 @@ def vqa(answered: AnsweredQuestions, scorer: str, spec: MetricSpec = ACCURACY) -
     """
     rows = ScoredRows.of(answered)
     return [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
+
+
+@add_report("transcription", "f1", {"f1": "macro_f1_score"})
+def transcription(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """CC-OCR (arXiv 2412.02210): the mean F1 of pictures, over all and by split."""
+    return vqa(answered, scorer, F1)
 
 
 @add_report("anls", "anls", {"anls": "Overall"})

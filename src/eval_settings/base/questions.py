@@ -69,6 +69,9 @@ def _reasoning(
     return Questions(prompt, kind, kind, table, required=("question", *filter(None, [column])))
 
 
+_TRANSCRIPTION = Questions(
+    prompts.question, "transcription", "transcription", required=("question", "category", "split")
+)
 _MATH_VERSE = _reasoning("math_verse")
 _CHARXIV = _reasoning("charxiv")
 _MMVET = _reasoning("mmvet")
@@ -82,6 +85,10 @@ def _video_mme(frames: Frames, subtitles: bool = False) -> Questions:
     shows: dict[str, Any] = {"frames": frames, "subtitles": subtitles, "origin": origin}
     return Questions(prompt, "video_mme", "video_mme", "Video-MME", required=required, **shows)
 
+
+_LANGUAGES = "Arabic French German Italian Japanese Korean Portuguese Russian Spanish Vietnamese".split()
+_SCENES = ["Cord", "Funsd", "Hieragent", "Iam", "Ic15", "Inversetext", "Totaltext", "UgcLaion"]
+_SCENES += ["ZhDense", "ZhDoc", "ZhHandwriting", "ZhScene", "ZhVertical"]
 
 # By the names that VLMEvalKit gives them.
 BENCHMARKS: dict[str, Questions] = {
@@ -128,6 +135,8 @@ BENCHMARKS: dict[str, Questions] = {
     "OCRVQA_TESTCORE": _short("exact"),
     "GQA_TestDev_Balanced": _short("exact_mean"),
     "OCRBench": OCRBENCH,
+    **{f"CCOCR_MultiLanOcr_{language}": _TRANSCRIPTION for language in _LANGUAGES},
+    **{f"CCOCR_MultiSceneOcr_{scene}": _TRANSCRIPTION for scene in _SCENES},
     "CountBenchQA": Questions(prompts.a_number, "number"),
     "MTVQA_TEST": Questions(prompts.in_its_language, "contains", "mtvqa"),
     "COCO_VAL": CAPTIONS,
