@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from testbed.answers.columns import options, truth
+from testbed.answers.columns import has_answer, options, truth
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.scored import (
     ScoredRows,
@@ -291,7 +291,8 @@ def top_view_rs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 def _overlap(row: Mapping[str, str], chosen: str | None) -> float:
     texts = options(row)
-    first, second = (set(texts.get(letter or "", "").lower().split()) for letter in (chosen, truth(row).strip()))
+    letters = (chosen or "", truth(row).strip() if has_answer(row) else "")
+    first, second = (set(texts.get(letter, "").lower().split()) for letter in letters)
     return len(first & second) / max(len(first), len(second)) if first and second else 0.0
 
 
