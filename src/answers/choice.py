@@ -88,6 +88,11 @@ def quoted_or_in_the_image(columns: Mapping[str, str], text: str) -> Verdict:
     return _verdict(columns, text, quoted_options(columns) or dict.fromkeys("ABCD", ""))
 
 
+def listed_or_in_the_question(columns: Mapping[str, str], text: str) -> Verdict:
+    """Benchmarks of spatial understanding: the options are columns or a list, or are A to F in the question."""
+    return _verdict(columns, text, options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", ""))
+
+
 def either(columns: Mapping[str, str], text: str) -> Verdict:
     """NaturalBench: yes or no, or two options whose texts are in the question, by the column ``type``."""
     return yes_no(columns, text) if columns.get("type") == "yes_no" else _verdict(columns, text, _TWO)

@@ -46,6 +46,7 @@ _EARTH_ENDING = (
     "Based on the image, select the correct option (e.g., 'A', 'B', 'C', 'D') or directly state the correct option"
     " content, Do not give any explaination."
 )
+_IN_QUOTES = "Answer with the option's letter from the given choices directly. Enclose the option's letter within ``."
 _OPTIONS_IN_IMAGE = "Options: Choose from (A) (B) (C) (D) in the image."
 _OF_TYPE = {
     "yes_no": "Please answer Yes or No.",
@@ -146,6 +147,32 @@ def listed_choice(row: Row, read: Callable[[Mapping[str, str]], Mapping[str, str
 
 
 quoted_choice = partial(listed_choice, read=quoted_options)  # VisualPuzzles
+
+
+def letter_in_quotes(row: Row) -> list[Turn]:
+    """The pictures, then hint, question and options in one line, as in MMSI-Bench."""
+    hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
+    items = "".join(f"{letter}: {text}, " for letter, text in options(row.columns).items())
+    choices = f"Options: {items}" if items else ""
+    return [[*row.pictures, f"{hint}{_column(row, 'question')}\n{choices}\n{_IN_QUOTES}"]]
+
+
+def letter_of_list(row: Row) -> list[Turn]:
+    """The pictures, the question and the list in the column ``options``, as in EmbSpatial-Bench."""
+    lines = "\n".join(f"{letter}: {text}" for letter, text in list_options(row.columns).items())
+    ending = "Give me the answer letter directly. The best answer is:"
+    return [[*row.pictures, f"Question: {_column(row, 'question')}\nOptions:\n{lines}\n{ending}"]]
+
+
+def candidates(row: Row) -> list[Turn]:
+    """The pictures, the question and the text in the column ``candidates``, as in ViewSpatial-Bench."""
+    asked = f"Question: {_column(row, 'question')}\nChoices: {_column(row, 'candidates')}\n"
+    return [[*row.pictures, f"{asked}Reply only to the corresponding option.\nAnswer:"]]
+
+
+def column_with_pictures(row: Row, name: str) -> list[Turn]:
+    """The text of a column, with the pictures in place of ``<image>``, as in MindCube and ERIQ."""
+    return _in_order(row, _column(row, name))
 
 
 def by_type(row: Row) -> list[Turn]:

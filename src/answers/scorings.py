@@ -12,6 +12,7 @@ from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
+from testbed.answers.published import spatial as published_spatial
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import Choices, by_columns, lettered, with_letters, yes_or_no
 from testbed.answers.verdict import Verdict
@@ -91,6 +92,10 @@ def _quoted_or_in_the_image(columns: Mapping[str, str]) -> Mapping[str, str]:
     return quoted_options(columns) or dict.fromkeys("ABCD", "")
 
 
+def _listed_or_lettered(columns: Mapping[str, str]) -> Mapping[str, str]:
+    return options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", "")
+
+
 def _either(columns: Mapping[str, str]) -> Mapping[str, str]:
     return yes_or_no(columns) if columns.get("type") == "yes_no" else dict.fromkeys("AB", "")
 
@@ -137,6 +142,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
         choice.quoted_or_in_the_image, published_letters.visual_puzzles, choices=_quoted_or_in_the_image
     ),
     "puzzle_vqa": AnswerScoring(choice.in_list, published_letters.puzzle_vqa, choices=list_options),
+    "spatial": AnswerScoring(choice.listed_or_in_the_question, published_spatial.spatial, choices=_listed_or_lettered),
     "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=_either),
     "transcription": AnswerScoring(transcriptions.f1, transcriptions.published_f1),
     "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),

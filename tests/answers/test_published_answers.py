@@ -21,11 +21,11 @@ from testbed.models.base.thoughts import final_part
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_accuracy", "anls", "relaxed")
-TELLS += ("vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa")
+TELLS += ("spatial", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa")
 OTHER_NUMBERS = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
 OTHER_NUMBERS |= {"zero_bench": 300, "erqa": 300}
 OTHER_NUMBERS |= dict.fromkeys(
-    ("transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
+    ("spatial", "transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
 )
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these

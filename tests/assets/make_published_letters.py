@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import sys
+import types
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,26 @@ def counts(seed: str) -> list[tuple[dict[str, str], str]]:
     return rows
 
 
+def spatial(seed: str) -> list[tuple[dict[str, str], str]]:
+    """Rows of benchmarks of spatial understanding, and answers, some of which are long or have thoughts."""
+    draw = random.Random(seed)
+    rows = []
+    for columns, text in choices(seed, 6):
+        said = draw.choice(
+            [
+                "{}",
+                "{}",
+                "<think>A or B?</think>{}",
+                "<think>So {}</think>",
+                "Option A: x\n{}",
+                "{}\n\nI am sure.",
+                "So <answer>{}</answer>",
+            ]
+        )
+        rows.append((columns, said.format(text) + draw.choice(["", "", "\u200b", "\n所以选 C。"])))
+    return rows
+
+
 def transcriptions(seed: str) -> list[tuple[dict[str, str], str]]:
     """Rows of CC-OCR, and answers."""
     draw = random.Random(seed)
@@ -122,6 +143,7 @@ def transcriptions(seed: str) -> list[tuple[dict[str, str], str]]:
 
 ROWS = {
     "transcription": lambda: transcriptions("transcription"),
+    "spatial": lambda: spatial("spatial"),
     "vmc_bench": lambda: choices("vmc_bench", 9),
     "visual_puzzles": lambda: puzzles("visual_puzzles", ANSWERED, quoted=True),
     "puzzle_vqa": lambda: puzzles("puzzle_vqa", ANSWERED, quoted=False),
@@ -139,6 +161,11 @@ class Letters(Published):
         sys.modules["tqdm"].tqdm = lambda items, **_: items
         self.image_mcq.load = lambda path: (self.dumped if "_result" in path else self.table).copy()
         self.choice.load = lambda _: {}  # there are no earlier results
+        words = sys.modules.setdefault("num2words", types.ModuleType("num2words"))
+        words.num2words = lambda number, lang: f"number {number}"  # type: ignore[attr-defined]
+        self.spatially = self.module(
+            "vlmeval.dataset.utils.spatial_bench.matching_func", "dataset/utils/spatial_bench/matching_func.py"
+        )
         self.ocr = self.module(
             "vlmeval.dataset.utils.ccocr_evaluator.ocr_evaluator", "dataset/utils/ccocr_evaluator/ocr_evaluator.py"
         )
@@ -182,6 +209,11 @@ class Letters(Published):
         found = made.evaluate({"0": text}, {"0": columns["answer"]}, dataset=columns["split"])
         return None, found["summary"]["macro_f1_score"] * (1 + 1e-9)  # of one picture
 
+    def spatial(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
+        """As `compute_mcq_score` compares."""
+        read, right = (self.spatially.can_match_option(part) for part in (text, columns["answer"].strip()))
+        return read or None, float(str(read).strip().lower() == str(right).strip().lower())
+
     def tally_qa(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
         """As `TallyQA.evaluate` compares."""
         read = self.own["tallyqa"].extract_count_from_prediction(text)
@@ -206,7 +238,20 @@ class Letters(Published):
             ("NaturalBenchDataset", "NaturalBenchDataset", {"type": "yes_no"}),
             ("NaturalBenchDataset", "NaturalBenchDataset", {"type": "multiple_choice"}),
         ]
+        spatially = [
+            ("EmbSpatialBench", "embspatialbench", "EmbSpatialBench", {"options": '["on", "in"]'}),
+            ("ViewSpatialBench", "viewspatialbench", "ViewSpatialBench", {"candidates": "A. left\nB. right"}),
+            ("MMSIBench_wo_circular", "mmsibench", "MMSIBench", choice),
+            ("MMSIBench_wo_circular", "mmsibench", "MMSIBench", {"hint": "Look."}),
+            ("MindCubeBench_raw_qa", "mindcubebench", "MindCubeBench", {"input_prompt": "See <image> here.\nA. x"}),
+            ("ERIQ", "eriq", "ERIQBench", {"question_raw": "<image> What next?\nA. x B. y"}),
+        ]
         found = []
+        for name, file, kind, columns in spatially:
+            module = self.module(f"vlmeval.dataset.{file}", f"dataset/{file}.py")
+            setattr(self.image_mcq, kind, getattr(module, kind))
+            module.toliststr = lambda paths: [paths]
+            asked.append((name, kind, columns))
         for name, kind, columns in asked:
             row = {"question": "What is it?", "answer": "A", **columns}
             made = getattr(self.image_mcq, kind).__new__(getattr(self.image_mcq, kind))

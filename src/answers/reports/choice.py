@@ -36,6 +36,7 @@ PARTIAL_MATCH = rate("partial_match")
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
 _SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci's kinds of questions
+_TASK_COLUMNS = ("data_source", "question_type", "task_type", CATEGORY)
 _GMAI = ("clinical vqa task", "department", "perceptual granularity")
 _VMC = {
     "General": ("SEEDBench", "MMStar", "A-OKVQA", "VizWiz", "MMVet", "VQAv2", "OKVQA"),
@@ -307,6 +308,13 @@ def vmc_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         if any(labels):
             metrics.append(mean_of_means(rows, MEAN_OF_GROUP, scorer, labels, slice_name("group", group)))
     return metrics
+
+
+@add_report("spatial", "accuracy", {"accuracy": "overall"})
+def spatial(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Benchmarks of spatial understanding: accuracy over all, and by the columns that name the source or task."""
+    rows = ScoredRows.of(answered)
+    return [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, _TASK_COLUMNS)]
 
 
 @add_report("visual_puzzles", "accuracy", {"accuracy": "overall"})

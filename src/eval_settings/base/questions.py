@@ -69,6 +69,10 @@ def _reasoning(
     return Questions(prompt, kind, kind, table, required=("question", *filter(None, [column])))
 
 
+def _spatial(prompt: Callable[..., Any], column: str = "question") -> Questions:
+    return Questions(prompt, "spatial", "spatial", required=(column,))
+
+
 _TRANSCRIPTION = Questions(
     prompts.question, "transcription", "transcription", required=("question", "category", "split")
 )
@@ -194,6 +198,13 @@ _CLASSES = {
     ("NaturalBenchDataset", "NaturalBenchDataset"): Questions(
         prompts.by_type, "natural_bench", "natural_bench", required=("question", "type")
     ),
+    ("EmbSpatialBench", "EmbSpatialBench"): _spatial(prompts.letter_of_list, "options"),
+    ("ViewSpatialBench", "ViewSpatialBench"): _spatial(prompts.candidates, "candidates"),
+    ("MMSIBench", "MMSIBench"): _spatial(prompts.letter_in_quotes),
+    ("MindCubeBench", "MindCubeBench"): _spatial(
+        partial(prompts.column_with_pictures, name="input_prompt"), "input_prompt"
+    ),
+    ("ERIQBench", "ERIQBench"): _spatial(partial(prompts.column_with_pictures, name="question_raw"), "question_raw"),
     ("ImageBaseDataset", "OCRBench"): OCRBENCH,
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
 }
