@@ -95,6 +95,7 @@ a_number = partial(
     question, ending=" Note that: answer with a number directly e.g. 3. Do not include any additional text."
 )
 
+directly = partial(question, ending="\nPlease directly provide a short answer to the question. ")
 one_number = partial(question, ending="\nAnswer the question using a single number.")  # TallyQA
 in_a_box = partial(question, ending=_IN_A_BOX)  # VisuLogic
 in_braces = partial(question, ending=_IN_BRACES)  # ZeroBench

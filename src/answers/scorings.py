@@ -100,6 +100,15 @@ def _either(columns: Mapping[str, str]) -> Mapping[str, str]:
     return yes_or_no(columns) if columns.get("type") == "yes_no" else dict.fromkeys("AB", "")
 
 
+def _is_choice(columns: Mapping[str, str]) -> bool:
+    return "A" in options(columns) and len(truth(columns)) == 1
+
+
+def _choice_or_judge(of_choice: Reading) -> Reading:
+    """Reads answers to questions with options, and leaves the others to a judge, as VLMEvalKit's kind Short."""
+    return lambda columns, text: (of_choice if _is_choice(columns) else reasoning.left_to_judge)(columns, text)
+
+
 _LETTERS = lettered("ABCDEFGH")
 _LEFT = AnswerScoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
@@ -129,6 +138,9 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "dyna_math": AnswerScoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
     "logic_vista": AnswerScoring(
         reasoning.letters, reasoning.left_to_judge, judged=True, choices=_LETTERS, several=True
+    ),
+    "short": AnswerScoring(
+        _choice_or_judge(choice.multiple_choice), _choice_or_judge(published_choice.multiple_choice), judged=True
     ),
     "charxiv": _LEFT,
     "pairs": _LEFT,

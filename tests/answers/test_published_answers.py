@@ -28,7 +28,15 @@ OTHER_NUMBERS |= dict.fromkeys(
     ("spatial", "transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
 )
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
-JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these
+JUDGED = (
+    "short",
+    "math_verse",
+    "logic_vista",
+    "charxiv",
+    "mmvet",
+    "simple_vqa",
+    "pairs",
+)  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
 KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED, *OF_SETS)]

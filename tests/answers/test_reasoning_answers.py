@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from testbed.answers.expressions import value_of
@@ -143,6 +144,41 @@ def test_replies_of_judges(kind: str, columns: dict[str, str], reply: str, score
     """None: it cannot be read, and is neither wrong nor right."""
     verdict = JUDGINGS[kind].verdict({"question": "?", **columns}, reply)
     assert (None if verdict is None else verdict.score) == score
+
+
+@pytest.mark.parametrize(
+    ("scoring", "columns", "shown", "reply"),
+    [
+        ("vmc_bench", {"A": "cat", "B": "dog", "answer": "B"}, "B. dog", "B"),
+        ("puzzle_vqa", {"options": "['cat', 'dog']", "answer": "dog"}, "B. dog", "B"),
+        ("visual_puzzles", {"answer": "B"}, "a picture", "B"),
+        ("spatial", {"options": "['cat', 'dog']", "answer": "B"}, "a picture", "B"),
+        ("natural_bench", {"type": "yes_no", "answer": "No"}, "yes or no", "No"),
+        ("natural_bench", {"type": "multiple_choice", "answer": "B"}, "a picture", "B"),
+    ],
+)
+def test_an_unread_choice_is_matched_by_a_judge(scoring: str, columns: dict[str, str], shown: str, reply: str) -> None:
+    judging, columns = JUDGINGS[judging_of(scoring)], {"question": "?", **columns}
+    right = SCORINGS[scoring].keyed(columns)
+    assert judging.when == "unparsed"
+    assert shown in judging.question(right, "the latter")
+    verdict = judging.verdict(right, reply)
+    assert verdict is not None
+    assert verdict.score == 1
+
+
+def test_a_short_answer_is_judged_and_a_choice_is_read() -> None:
+    """VLMEvalKit's kind Short has both."""
+    choice = {"question": "?", "A": "cat", "B": "dog", "answer": "B"}
+    text = {"question": "?", "answer": "a dog"}
+    scoring, judging = SCORINGS["short"], JUDGINGS[judging_of("short")]
+    assert [scoring(choice, said).score for said in ("B", "A. cat")] == [1, 0]
+    assert np.isnan(scoring(text, "a dog").score)
+    assert judging.asks(scoring(text, "a dog"))
+    assert not judging.asks(scoring(choice, "A"))
+    assert "a dog" in judging.question(text, "the hound")
+    assert [judging.verdict(text, said).score for said in ("CORRECT", "INCORRECT")] == [1, 0]
+    assert judging.verdict(choice, "B").score == 1
 
 
 def test_every_scoring_that_is_left_to_a_judge_has_a_judging_of_its_own() -> None:

@@ -6,7 +6,9 @@ wrong nor drawn at random.
 
 from __future__ import annotations
 
-from testbed.answers.columns import options, references, truth
+from collections.abc import Mapping
+
+from testbed.answers.columns import list_options, options, references, truth
 from testbed.answers.judges import pairs, reasoning  # noqa: F401  # each adds its own
 from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
@@ -21,7 +23,7 @@ __all__ = ["JUDGINGS", "METHOD", "VERSION", "Judging", "add_judging", "judging_o
 
 def match_question(columns: Columns, text: str) -> str:
     """Asks which option an answer chooses."""
-    choices = "\n".join(f"{letter}. {option}" for letter, option in options(columns).items())
+    choices = "\n".join(f"{letter}. {option}" for letter, option in _options(columns).items())
     return (
         "Which of the options does this answer to a multiple-choice question choose?\n\n"
         f"Question: {columns.get('question', '')}\nOptions:\n{choices}\n\nAnswer: {text}\n\n"
@@ -32,7 +34,7 @@ def match_question(columns: Columns, text: str) -> str:
 
 def read_match(columns: Columns, reply: str) -> Verdict | None:
     """The option that a judge names; its Z is an answer that chooses none, which is wrong."""
-    choices = {**options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
+    choices = {**_options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
 
     def read(line: str) -> str | None:
         option = Options(choices).whole(unlabelled(line))
@@ -40,6 +42,34 @@ def read_match(columns: Columns, reply: str) -> Verdict | None:
 
     letter = stated(reply, read)
     return None if letter is None else Verdict(letter, float(letter == truth(columns).strip().upper()), METHOD)
+
+
+def _options(columns: Columns) -> Mapping[str, str]:
+    return options(columns) or list_options(columns)
+
+
+def either_question(columns: Columns, text: str) -> str:
+    """Asks whether an answer means yes or no, or which letters it chooses, by the column ``type``."""
+    return (yes_no_question if _is_yes_no(columns) else reasoning.letters_question)(columns, text)
+
+
+def either_read(columns: Columns, reply: str) -> Verdict | None:
+    """Reads the reply to `either_question`."""
+    return (read_yes_no if _is_yes_no(columns) else reasoning.letters_read)(columns, reply)
+
+
+def _is_yes_no(columns: Columns) -> bool:
+    return columns.get("type") == "yes_no"
+
+
+def short_question(columns: Columns, text: str) -> str:
+    """Asks which option an answer chooses, or, of a question without options, whether it is correct."""
+    return (match_question if options(columns) else correctness_question)(columns, text)
+
+
+def short_read(columns: Columns, reply: str) -> Verdict | None:
+    """Reads the reply to `short_question`."""
+    return (read_match if options(columns) else read_correctness)(columns, reply)
 
 
 def yes_no_question(columns: Columns, text: str) -> str:
@@ -92,9 +122,14 @@ def read_grade(columns: Columns, reply: str) -> Verdict | None:
     return None if grade is None else Verdict(f"{grade:g}", grade, METHOD)
 
 
-_CHOICES = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math")
+_CHOICES = (
+    *("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math"),
+    *("vmc_bench", "puzzle_vqa"),
+)
 add_judging("match", Judging(match_question, read_match, "unparsed", scorings=_CHOICES))
 add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=["yes_no"]))
+add_judging("either", Judging(either_question, either_read, "unparsed", scorings=["natural_bench"]))
+add_judging("short", Judging(short_question, short_read, "unparsed", scorings=["short"]))
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
 add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet"]))
 

@@ -210,7 +210,12 @@ add_judging(
 )
 add_judging(
     "letters",
-    Judging(letters_question, letters_read, "unparsed", scorings=["logic_vista", "visu_logic", "erqa"]),
+    Judging(
+        letters_question,
+        letters_read,
+        "unparsed",
+        scorings=["logic_vista", "visu_logic", "erqa", "visual_puzzles", "spatial"],
+    ),
 )
 add_judging("charxiv", Judging(charxiv_question, charxiv_read, "always", scorings=["charxiv"]))
 add_judging("attempt", Judging(attempt_question, attempt_read, "always", scorings=["simple_vqa"]))

@@ -73,6 +73,7 @@ def _spatial(prompt: Callable[..., Any], column: str = "question") -> Questions:
     return Questions(prompt, "spatial", "spatial", required=(column,))
 
 
+_SHORT = Questions(prompts.directly, "short")
 _TRANSCRIPTION = Questions(
     prompts.question, "transcription", "transcription", required=("question", "category", "split")
 )
@@ -205,6 +206,8 @@ _CLASSES = {
         partial(prompts.column_with_pictures, name="input_prompt"), "input_prompt"
     ),
     ("ERIQBench", "ERIQBench"): _spatial(partial(prompts.column_with_pictures, name="question_raw"), "question_raw"),
+    ("ImageShortQADataset", "ImageShortQADataset"): _SHORT,
+    ("HLEDataset", "ImageShortQADataset"): _SHORT,
     ("ImageBaseDataset", "OCRBench"): OCRBENCH,
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
 }
