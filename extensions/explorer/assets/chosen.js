@@ -38,7 +38,7 @@
       loaded.forEach((of) => { const count = models.filter(({ at }) => !Number.isNaN(of.value[at])).length; if (count) rows.push({ of, count, about: index.columns[index.columnOf.get(of.name)] }); });
     }
     rows.sort((a, b) => b.count - a.count || (a.about.first ?? Infinity) - (b.about.first ?? Infinity));
-    const short = T.models.shortened(asked), two = models.length === 2, [a, b] = models, difference = (of) => of.value[a.at] - of.value[b.at];
+    const short = T.models.shortened(asked), settings = T.models.shortened(rows.map(({ of }) => of.name)), two = models.length === 2, [a, b] = models, difference = (of) => of.value[a.at] - of.value[b.at];
     const points = (of) => (Number.isNaN(difference(of)) ? "–" : of.percent ? T.points(difference(of)) : String(Number(difference(of).toPrecision(4))));
     const samples = ({ of }) => { const ids = pairOn(index, of)(a.name, b.name); return ids ? E("a", { href: T.link("compare", ids) }, "compare samples") : ""; };
     const paired = two && rows.some(({ of }) => pairOn(index, of)(a.name, b.name)), head = [{ key: "column", label: "setting", heading: true }, { key: "metric", label: "metric" }, ...models.map(({ name }, at) => ({ key: `model-${at}`, label: short.get(name), title: name, number: true })), ...(two ? [{ key: "difference", label: "difference", number: true }] : []), ...(paired ? [{ key: "samples", label: "on the same samples" }] : [])];
@@ -46,7 +46,7 @@
       E("p", { class: "note" }, two ? `The difference is the first minus the second${paired ? "; it is tested where “compare samples” leads" : ", and not tested: no samples of both are stored"}.` : "Settings that most of them have come first."),
       T.exports("models", { rows: () => [["setting", "metric", ...models.map(({ name }) => name)], ...rows.map(({ of }) => [of.name, of.metric, ...models.map(({ at }) => (Number.isNaN(of.value[at]) ? "" : of.value[at]))])] }),
       T.table({ id: "models", caption: "Results of the chosen models", count: rows.length, columns: head,
-        rowAt: (at) => { const { of } = rows[at]; return { cells: [{ text: E("a", { href: T.link("setting", [of.name]) }, T.name(of.name)) }, of.metric, ...models.map((model) => T.beside(of, model.at, shown(of, model.at))), ...(two ? [points(of)] : []), ...(paired ? [{ text: samples(rows[at]) }] : [])] }; } }));
+        rowAt: (at) => { const { of } = rows[at]; return { cells: [{ text: T.models.link(of.name, settings.get(of.name), "setting") }, of.metric, ...models.map((model) => T.beside(of, model.at, shown(of, model.at))), ...(two ? [points(of)] : []), ...(paired ? [{ text: samples(rows[at]) }] : [])] }; } }));
   }
   T.chosen = { has: (name) => chosen.has(name), set, pairOn, pair: null };
   T.view("models", { title: () => "Models", render });

@@ -1,7 +1,7 @@
 "use strict";
 /* The shown columns: by task, by search, by a list of names and patterns; and the box to choose them. */
 (() => {
-  const E = T.element, USUAL = 12, ANY = "all";
+  const E = T.element, USUAL = 12, STEP = 1.25, ANY = "all";
   let open = false, scrolled = 0; // of the box, which is made anew with the page
 
   /* The names and patterns of a list, between | or commas; a name that has one of these is quoted by T.quoted. */
@@ -44,16 +44,19 @@
     fill();
     return made;
   }
-  /* The menu of a shown column: hide it, or move it; the order is kept in the address. */
+  /* The menu of a shown column: hide it, move it, or make it wider or narrower; order and widths are kept in the address. */
   function menu(names, task, sort) {
     const show = (kept, said) => { T.change({ cols: kept.length ? kept.map(T.quoted).join("|") : null, task, sort: kept.includes(sort.key) ? sort.key : null, up: kept.includes(sort.key) ? Number(sort.up) : null }); T.announce(said); };
     const place = (name, to) => { const others = names.filter((each) => each !== name); others.splice(Math.max(0, to), 0, name); show(others, `${name} is column ${Math.max(0, to) + 1} of ${names.length}`); };
+    const widths = new Map(T.words(T.state().query.get("widths"), "|").map((each) => [each.slice(0, each.lastIndexOf("=")), Number(each.slice(each.lastIndexOf("=") + 1))]));
+    const resize = (name, width) => { if (width) widths.set(name, width); else widths.delete(name); T.change({ widths: [...widths].map((each) => T.quoted(each.join("="))).join("|") || null }); };
     return {
+      width: (name) => widths.get(name), resize,
       move: (from, to) => place(from, names.indexOf(to)),
       of: (name) => {
         const at = names.indexOf(name);
         return [["Open its page", () => { location.hash = T.link("setting", [name]); }], ...(at > 0 ? [["Move to the front", () => place(name, 0)], ["Move left", () => place(name, at - 1)]] : []),
-          ...(at < names.length - 1 ? [["Move right", () => place(name, at + 1)]] : []), ...(names.length > 1 ? [["Hide", () => show(names.filter((each) => each !== name), `${name} hidden`)]] : [])];
+          ...(at < names.length - 1 ? [["Move right", () => place(name, at + 1)]] : []), ...[["Wider", STEP], ["Narrower", 1 / STEP]].map(([text, part]) => [text, () => resize(name, Math.round(part * T.at(`menu-${name}`).closest("th").offsetWidth))]), ...(widths.has(name) ? [["Usual width", () => resize(name, 0)]] : []), ...(names.length > 1 ? [["Hide", () => show(names.filter((each) => each !== name), `${name} hidden`)]] : [])];
       },
     };
   }

@@ -66,7 +66,7 @@ window.T = (() => {
     return read;
   }
   /* What stays in the address from view to view, unless a link sets it; a null of a link removes it. */
-  const KEPT = ["pin", "find", "type", "family", "pretraining", "size", "added", "task", "cols", "metric", "x", "y", "scale", "baseline", "hide"], PLOTS = ["plot", "robustness"];
+  const KEPT = ["pin", "find", "type", "family", "pretraining", "size", "added", "task", "cols", "widths", "metric", "x", "y", "scale", "baseline", "hide"], PLOTS = ["plot", "robustness"];
   function link(name, parts, query) {
     const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {}), now = state(), set = new Set(given.map(([key]) => key));
     const keys = PLOTS.includes(name) && PLOTS.includes(now.view) && !set.has("x") ? [...KEPT, "least"] : KEPT; // elsewhere a bound of confidence

@@ -81,7 +81,7 @@
       E("div", { class: "controls" }, T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 30 }), T.columns.picker(index, query, task, places),
         T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...index.metrics], metric), ...facets(index, query),
         check("average and mean rank", "mean", "1", "0"), check("95 % intervals", "ci", "1", "0"), check("shade ties with the best", "ties", "1", "1"),
-        E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], Object.fromEntries(["find", "cols", "task", "metric", ...T.KEYS].map((each) => [each, null]))); } }, "Clear")));
+        E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], Object.fromEntries(["find", "cols", "widths", "task", "metric", ...T.KEYS].map((each) => [each, null]))); } }, "Clear")));
     return made;
   }
   /* The parts of the search and of the list of columns that were not understood. */
@@ -108,7 +108,7 @@
     return [{ key: "model", label: "model", heading: true, sortable: true },
       ...(ranked ? [{ key: "rank", label: "rank", number: true, title: `on ${ranked.name}, with its 95 % interval where the models are ranked on the same samples` }] : []),
       ...Object.keys(means).map((key) => ({ key, label: key, number: true, sortable: true })),
-      ...loaded.map((of) => ({ key: of.name, label: label(of), number: true, sortable: true, menu: menu.of, title: T.directed(of) })),
+      ...loaded.map((of) => ({ key: of.name, label: label(of), number: true, sortable: true, menu: menu.of, width: menu.width(of.name), onsize: (width) => menu.resize(of.name, width), title: T.directed(of) })),
       ...(trained ? [{ key: "pretraining", label: LABELS.pretraining }] : [])];
   }
   function number(of, at, intervals) {

@@ -1,7 +1,7 @@
 "use strict";
 /* Models in tables: names short enough for the screen and different from each other, with their pins and checkboxes. */
 (() => {
-  const E = T.element, NARROW = 640, LONGEST = { wide: 42, narrow: 19 };
+  const E = T.element, NARROW = 640, LONGEST = { wide: 42, narrow: 19 }, ENDS = 4; // characters of a name, and of its ends
   const longest = () => (innerWidth > NARROW ? LONGEST.wide : LONGEST.narrow);
 
   /* A name without some of its middle, from a place on. */
@@ -11,7 +11,8 @@
     const middle = Math.ceil((most - 1) / 2), last = most - 1;
     const differs = group.length > 1 ? Math.min(...group.filter((each) => each !== name).map((each) => { let at = 0; while (at < each.length && each[at] === name[at]) at += 1; return at; })) : 0;
     const wanted = [middle, Math.min(last, differs + 2), last - Math.min(last, Math.max(0, name.length - differs + 1)), ...Array.from({ length: most }, (_, at) => (at % 2 ? middle + (at + 1) / 2 : middle - at / 2))];
-    return [...new Set(wanted)].filter((from) => from >= 0 && from <= last);
+    const within = [...new Set(wanted)].filter((from) => from >= 0 && from <= last), both = within.filter((from) => from >= ENDS && from <= last - ENDS);
+    return [...new Set([...both, ...within])]; // some of both ends, if that can be
   }
   /* Full name → a name of `most` characters at most, none of which is that of another. */
   function shortened(names, most = longest()) {
@@ -28,7 +29,7 @@
     return found;
   }
   /* A link to a model's page, by its short name. */
-  const link = (name, short) => E("a", { href: T.link("model", [name]), title: short === name ? null : name, "data-name": short === name ? null : name }, short);
+  const link = (name, short, view = "model") => E("a", { href: T.link(view, [name]), title: short === name ? null : name, "data-name": short === name ? null : name }, short);
   /* Cells of models for a table: a checkbox to choose it, a pin, and the link. */
   function cells(names) {
     const short = shortened(names), pinned = new Set(T.pins());
@@ -45,6 +46,11 @@
     const pinned = new Set(T.pins());
     return pinned.size ? [...items.filter((each) => pinned.has(name(each))), ...items.filter((each) => !pinned.has(name(each)))] : items;
   }
-  const finder = (query) => T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 26 });
+  /* A field for the search of models, and the leaderboard's filters, which also hold here, each with a button that removes it. */
+  function finder(query) {
+    const box = T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 26 });
+    const filters = T.KEYS.filter((key) => query.get(key)).map((key) => E("button", { type: "button", id: `without-${key}`, "aria-label": `remove the filter ${key}: ${query.get(key)}`, onclick: () => T.change({ [key]: null }) }, `${key}: ${query.get(key)} ✕`));
+    return filters.length ? E("div", { class: "controls" }, box, ...filters) : box;
+  }
   T.models = { shortened, link, cells, first, finder };
 })();

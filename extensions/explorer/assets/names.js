@@ -17,7 +17,7 @@
       if (!current()) return;
     }
     const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
-    const on = T.pins().includes(name);
+    const on = T.pins().includes(name), settings = T.models.shortened(rows.map(({ about }) => about.name));
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity")),
     T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
@@ -25,7 +25,7 @@
       columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
-        return { cells: [{ text: E("a", { href: T.link("setting", [about.name]) }, T.name(about.name)) }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
+        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
           { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }

@@ -106,7 +106,7 @@
 
   const METRICS = { top1: "top-1", top5: "top-5" };
   const axis = (index, name) => { const { metric } = index.columns[index.columnOf.get(name)]; return `${name} (${METRICS[metric] || metric}, %)`; };
-  const FEW = 12, OUTLYING = 4;
+  const FEW = 12, OUTLYING = 4, OUTSIDE = 3;
   /* The models to label if there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
   function name(points) {
     const by = (key, sign, number) => points.reduce((found, each) => (found.length < number || sign * each[key] > sign * found.at(-1)[key] ? [...found, each].sort((a, b) => sign * (b[key] - a[key])).slice(0, number) : found), []);
@@ -132,7 +132,7 @@
     const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: () => T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
       bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
       over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.pinned - b.pinned || a.own - b.own);
-    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
+    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % ${rows.length - points.length > 1 ? "have" : "has"} no place on this scale (${T.models.first(rows.filter((each) => !points.some((one) => one.model === each.model)), (each) => each.model.name).slice(0, OUTSIDE).map((each) => each.model.name).join(", ")}${rows.length - points.length > OUTSIDE ? ", …" : ""})` : ""}`);
     if (!points.length) return { parts: [note], paint: () => {} };
     name(points);
     const ends = (key, list) => { const values = list.map((each) => to(each[key])).filter(isFinite); return [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)]; };

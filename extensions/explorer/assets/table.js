@@ -33,6 +33,16 @@
     made.addEventListener("dragover", (event) => event.preventDefault());
     made.addEventListener("drop", (event) => { event.preventDefault(); const from = event.dataTransfer.getData(DRAGGED); if (from && from !== key) onmove(from, key); });
   }
+  const LEAST = 40;
+  /* A handle at the right edge of a heading, which makes its column wider or narrower, down to its numbers. */
+  function handle(made, onsize) {
+    let from = null;
+    const size = (event) => Math.max(LEAST, Math.round(from.width + event.clientX - from.x));
+    return E("span", { class: "resize", "aria-hidden": "true", draggable: "true", ondragstart: (event) => { event.preventDefault(); event.stopPropagation(); },
+      onpointerdown: (event) => { event.preventDefault(); from = { x: event.clientX, width: made.offsetWidth }; event.target.setPointerCapture(event.pointerId); },
+      onpointermove: (event) => { if (from) sized(made, size(event)); }, onpointerup: (event) => { if (from) onsize(size(event)); from = null; } });
+  }
+  const sized = (made, width) => { for (const each of ["width", "minWidth", "maxWidth"]) made.style[each] = `${width}px`; };
   function head(columns, sort, onsort, onmove) {
     return columns.map((each) => {
       const sorted = sort && sort.key === each.key, mark = sorted ? (sort.up ? " ▲" : " ▼") : "";
@@ -41,6 +51,8 @@
         each.sortable && onsort ? E("button", { type: "button", id: `sort-${each.key}`, "data-sort": each.key, title: each.title || null, onclick: () => onsort(each.key) }, ...label) : E("span", { title: each.title || null }, ...label),
         each.menu ? E("button", { type: "button", class: "more", id: `menu-${each.key}`, "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": `column ${each.label}`, title: "Open, move or hide this column", onclick: (event) => menu(event.currentTarget, each.menu(each.key)) }, "⋯") : null));
       if (each.menu && onmove) drags(made, each.key, onmove);
+      if (each.width) sized(made, each.width);
+      if (each.onsize) made.append(handle(made, each.onsize));
       return made;
     });
   }
@@ -65,7 +77,7 @@
     return tests.length ? every.filter((at) => { const { cells } = rowAt(at); return tests.every((test) => test(cells)); }) : every;
   }
   /* A table, with a field that filters its rows unless the view's own search does, or there are few.
-     columns: [{ key, label, number, heading, sortable, menu, title }]; count: of rows; rowAt(i): { cells, pinned }. */
+     columns: [{ key, label, number, heading, sortable, menu, width, onsize, title }]; count: of rows; rowAt(i): { cells, pinned }. */
   function table(given) {
     const { id, caption, columns, count, rowAt, searched } = given, { view, parts } = T.state(), key = [view, ...parts, id].join("/");
     if (searched || count <= FEW) return tabled(given);

@@ -149,8 +149,15 @@ def test_the_newest_own_model_is_pinned_and_can_be_unpinned(page, site):
         assert page.locator(f"#{table} tr.pinned").count() == 1
     go(page, site, "setting/val?find=net05", "#setting tr.pinned")
     assert column(page, "setting") == [OURS, "net05"]  # in sight, although the search leaves it out
+    go(page, site, f"disagreements?pin={OLDER}", "#measured tr.pinned")
+    assert column(page, "measured") == [OLDER]
     go(page, site, "disagreements?find=nobody", "h1")
     assert page.locator("#measured").count() == 0
+    go(page, site, "plot?family=net&find=-net05", "canvas")
+    assert page.locator("canvas").get_attribute("data-points") == "20"  # 16 nets, the three of timm, and the pinned one
+    page.get_by_label("remove the filter family: net").click()
+    page.wait_for_function("() => !document.querySelector('#without-family')")
+    assert "family" not in query(page)
     go(page, site, "leaderboard", "#board tr.pinned")
     page.get_by_label(f"pin {OURS}").click()
     page.wait_for_selector("tr.pinned", state="detached")
@@ -238,9 +245,20 @@ def test_columns_are_ordered_by_menu_and_numbers_stand_under_their_heads(page, s
     for place in (2, 3, 4):
         head, cell = page.evaluate(edges, place)
         assert head == pytest.approx(cell, abs=2)
+    head = page.locator("#board thead th").nth(2)
+    box = head.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] + 77, box["y"] + 12, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => location.hash.includes('widths=')")
     page.reload()
     page.wait_for_selector("#board")
     assert heads(page)[1] == "imagenet-r"
+    assert head.bounding_box()["width"] == pytest.approx(box["width"] + 80, abs=2)
+    page.locator("#menu-imagenet-r").click()
+    page.get_by_role("menuitem", name="Usual width").click()
+    page.wait_for_function("() => !location.hash.includes('widths=')")
     page.locator("#menu-val").click()
     page.keyboard.press("Escape")
     assert page.locator("#menu").count() == 0
