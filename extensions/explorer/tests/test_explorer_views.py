@@ -66,7 +66,7 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
         *("sample/captions/toy%2F0000", "sample/described/toy%2F0000", "sample/questions/1"),
         *("sample/choices/toy%2F0000", "plot", "robustness", "severity", "disagreements"),
         *("training", "training?mean=1", "models?models=resnet50|vgg19", "models?models=resnet50|vgg19|more0"),
-        *("leaderboard?menu", "leaderboard?chosen"),
+        *("leaderboard?shown=menu", "leaderboard?shown=chosen"),
     ]
 
 
@@ -96,10 +96,10 @@ def go(page: Any, view: str) -> None:
     if "picker" in view:
         page.evaluate("for (const each of document.querySelectorAll('.fold, .picker')) each.open = true")
         page.wait_for_selector(".picked input", state="attached")
-    elif "menu" in view:
-        page.locator("#menu-val").click()
-    elif "chosen" in view:
-        page.locator(".choose").first.check()
+    elif "shown=menu" in view:
+        page.locator("#menu-val").evaluate("each => each.click()")
+    elif "shown=chosen" in view:
+        page.locator(".choose").first.evaluate("each => each.click()")
     elif "open=" in view:
         page.wait_for_selector("dialog[open] #metrics")
 
