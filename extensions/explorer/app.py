@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,19 @@ class LiveExplorer:
         catalog: The registry.
         metric: The metric to show first; None for each setting's main one.
         shown: The store's name on the page.
+        pinned: The pinned models; None for the default.
     """
 
-    def __init__(self, db_url: str | None, catalog: Catalog, metric: str | None, shown: str) -> None:
+    def __init__(
+        self,
+        db_url: str | None,
+        catalog: Catalog,
+        metric: str | None,
+        shown: str,
+        pinned: Sequence[str] | None = None,
+    ) -> None:
         self._db_url, self._catalog, self._metric, self._shown = db_url, catalog, metric, shown
+        self._pinned = pinned
         self._lock = Lock()
         self._store: Store | None = None
         self._state: Any = None
@@ -106,7 +116,7 @@ class LiveExplorer:
             self._store = Store.open(self._db_url)
         state = self._store.results.state()
         if self._explorer is None or state != self._state:
-            self._explorer = make_explorer(self._store, self._catalog, self._metric, self._shown)
+            self._explorer = make_explorer(self._store, self._catalog, self._metric, self._shown, pinned=self._pinned)
             self._pictures = Pictures(self._store, self._catalog)
             self._state = state
             self._kept.clear()

@@ -49,6 +49,10 @@ class FillCounts:
             self._all[setting, metric] += 1
             self._own[setting, metric] += origin not in ELSEWHERE
 
+    def totals(self) -> tuple[int, int]:
+        """The number of values that were measured in this store, and of all values."""
+        return sum(self._own.values()), sum(self._all.values())
+
     def about(self, setting: str | None, metric: str) -> dict[str, int]:
         """The numbers of a column; an average, which has no setting, has none."""
         key = setting or "", metric

@@ -28,6 +28,7 @@ def make_explorer(
     chosen: Mapping[str, Sequence[int]] | None = None,
     parts: bool = False,
     measured: bool = False,
+    pinned: Sequence[str] | None = None,
 ) -> Explorer:
     """Creates the explorer of a store.
 
@@ -39,13 +40,14 @@ def make_explorer(
         chosen: For an export, setting → the positions of included samples; None for all samples of all settings.
         parts: Whether to show parts of settings, such as ``val.random-500``, that are not in ``chosen``.
         measured: Whether published values were measured by whom the pages are of, and are not marked.
+        pinned: The pinned models; None for the newest one of this store's own beside published values.
     """
     found = store.results.sampled_settings()
     settings = sorted(name for name in found if parts or not is_part(name) or name in (chosen or ()))
     embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
-    overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured)
+    overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured, pinned)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
     return Explorer(

@@ -16,6 +16,7 @@ from testbed.claims.names import trained_on
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
 from testbed.extensions.explorer.boards import FillCounts, board_of
+from testbed.extensions.explorer.defaults import FirstColumns, newest_own_model
 from testbed.extensions.explorer.documents import item_at
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
@@ -71,6 +72,7 @@ class Overview:
         sampled: The settings with sample documents.
         scored: The settings with stored samples, on which models can be ranked.
         measured: Whether published values were measured by whom the pages are of.
+        pinned: The pinned models; None for the newest one of this store's own beside published values.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Overview:
         sampled: Collection[str] = (),
         scored: Collection[str] = (),
         measured: bool = False,
+        pinned: Sequence[str] | None = None,
     ) -> None:
         self.store = store
         self.catalog = catalog
@@ -92,6 +95,7 @@ class Overview:
         self.source = source
         self.metric = metric
         self.measured = measured
+        self.pinned = pinned
 
     def paths(self) -> Iterator[str]:
         """The index, and each column; then each metric of a setting that is not a column."""
@@ -152,12 +156,14 @@ class Overview:
         names = [model.name for model in models]
         found = model_marks({model.name: model.model_type for model in models})
         marks = [found[name] for name in names]
+        firsts = FirstColumns(self.catalog)
         kinds = {mark.kind: mark.symbol for mark in sorted(marks, key=lambda each: type_order(each.kind))}
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "measured": self.store.results.count_complete() > 0,
             "sources": [] if self.measured else self._cited,
+            "pinned": [name for name in self._pinned if name in self._places],
             "standard": STANDARD,
             "disagreements": bool(self.store.claims.order()),
             **({"training": True} if self.store.checkpoints.training_runs() else {}),
@@ -196,6 +202,7 @@ class Overview:
                     "setting": None if column["setting"] is None else self._numbers[column["setting"]],
                     "metric": column["metric"],
                     "group": column_group(column["name"]),
+                    "first": firsts.rank(column["name"], column["setting"]),
                     "task": self._board(column["setting"], column["metric"]),
                     **self._filled.about(column["setting"], column["metric"]),
                     "ranked": self._ranked(column["setting"], column["metric"]),
@@ -205,6 +212,10 @@ class Overview:
                 for column in self._columns
             ],
         }
+
+    @cached_property
+    def _pinned(self) -> Sequence[str]:
+        return newest_own_model(self.store, *self._filled.totals()) if self.pinned is None else self.pinned
 
     @cached_property
     def _filled(self) -> FillCounts:

@@ -1,7 +1,7 @@
 "use strict";
 /* The shown columns: by task, by search, by a list of names and patterns; and the box to choose them. */
 (() => {
-  const E = T.element, USUAL = 12, ANY = "all";
+  const E = T.element, USUAL = 12, STEP = 1.25, ANY = "all";
   let open = false, scrolled = 0; // of the box, which is made anew with the page
 
   /* The names and patterns of a list, between | or commas; a name that has one of these is quoted by T.quoted. */
@@ -14,14 +14,14 @@
   /* The positions of the columns that the address selects, and the entries of its list without a match. */
   function chosen({ columns, columnOf }, query, search, task) {
     const names = listed(query), every = columns.map((_, at) => at).filter((at) => task === ANY || columns[at].task === task), found = every.filter((at) => search.column(columns[at]));
-    if (!names.length) return { places: search.hasColumns ? found : T.usual(columns, found, USUAL).sort((a, b) => a - b), missed: [] };
+    if (!names.length) return { places: search.hasColumns ? found : T.usual(columns, found, USUAL), missed: [] };
     const tests = names.map((each) => (columnOf.has(each) ? (column) => column.name === each : T.parse(`on:"${each}"`).column));
-    return { places: found.filter((at) => tests.some((test) => test(columns[at]))), missed: names.filter((_, at) => !columns.some(tests[at])) };
+    return { places: [...new Set(tests.flatMap((test) => found.filter((at) => test(columns[at]))))], missed: names.filter((_, at) => !columns.some(tests[at])) };
   }
   /* Checkboxes of the columns of a task, by group, with the number of models; and a box for names and patterns. */
   function picker(index, query, task, places) {
     const every = index.columns.map((_, at) => at).filter((at) => task === ANY || index.columns[at].task === task), shown = new Set(places);
-    const choose = (ats) => T.change({ cols: ats.length ? ats.sort((a, b) => a - b).map((at) => T.quoted(index.columns[at].name)).join("|") : null, task });
+    const choose = (ats) => T.change({ cols: ats.length ? ats.map((at) => T.quoted(index.columns[at].name)).join("|") : null, task });
     const list = E("div", { class: "picked", onscroll: () => { scrolled = list.scrollTop; } });
     const made = E("details", { class: "picker", id: "columns", open, ontoggle: () => { open = made.open; fill(); } }, E("summary", { id: "columns-summary" }, `Columns: ${shown.size} of ${every.length}`), list);
     function fill() {
@@ -44,11 +44,27 @@
     fill();
     return made;
   }
+  /* The menu of a shown column: hide it, move it, or make it wider or narrower; order and widths are kept in the address. */
+  function menu(names, task, sort) {
+    const show = (kept, said) => { T.change({ cols: kept.length ? kept.map(T.quoted).join("|") : null, task, sort: kept.includes(sort.key) ? sort.key : null, up: kept.includes(sort.key) ? Number(sort.up) : null }); T.announce(said); };
+    const place = (name, to) => { const others = names.filter((each) => each !== name); others.splice(Math.max(0, to), 0, name); show(others, `${name} is column ${Math.max(0, to) + 1} of ${names.length}`); };
+    const widths = new Map(T.words(T.state().query.get("widths"), "|").map((each) => [each.slice(0, each.lastIndexOf("=")), Number(each.slice(each.lastIndexOf("=") + 1))]));
+    const resize = (name, width) => { if (width) widths.set(name, width); else widths.delete(name); T.change({ widths: [...widths].map((each) => T.quoted(each.join("="))).join("|") || null }); };
+    return {
+      width: (name) => widths.get(name), resize,
+      move: (from, to) => place(from, names.indexOf(to)),
+      of: (name) => {
+        const at = names.indexOf(name);
+        return [["Open its page", () => { location.hash = T.link("setting", [name]); }], ...(at > 0 ? [["Move to the front", () => place(name, 0)], ["Move left", () => place(name, at - 1)]] : []),
+          ...(at < names.length - 1 ? [["Move right", () => place(name, at + 1)]] : []), ...[["Wider", STEP], ["Narrower", 1 / STEP]].map(([text, part]) => [text, () => resize(name, Math.round(part * T.at(`menu-${name}`).closest("th").offsetWidth))]), ...(widths.has(name) ? [["Usual width", () => resize(name, 0)]] : []), ...(names.length > 1 ? [["Hide", () => show(names.filter((each) => each !== name), `${name} hidden`)]] : [])];
+      },
+    };
+  }
   /* A tab for each task. */
   function tabs(index, task) {
     if (index.tasks.length < 2) return null;
     const link = (value, text) => E("a", { href: T.changed({ task: value, cols: null, sort: null, up: null, open: null }), "aria-current": value === task ? "page" : null }, text);
     return E("nav", { class: "tabs", "aria-label": "Tasks" }, ...index.tasks.map((each) => link(each, each)), link(ANY, "all tasks"));
   }
-  T.columns = { ANY, taskOf, chosen, picker, tabs };
+  T.columns = { ANY, taskOf, chosen, picker, menu, tabs };
 })();

@@ -65,10 +65,12 @@ window.T = (() => {
     read = { hash, view: parts[0] || START, parts: parts.slice(1), query: new URLSearchParams(query || "") };
     return read;
   }
+  /* What stays in the address from view to view, unless a link sets it; a null of a link removes it. */
+  const KEPT = ["pin", "find", "type", "family", "pretraining", "size", "added", "task", "cols", "widths", "metric", "x", "y", "scale", "baseline", "hide"], PLOTS = ["plot", "robustness"];
   function link(name, parts, query) {
-    const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {});
-    const pinned = state().query.get("pin"); // pinned models go through all views
-    if (pinned && !given.some(([key]) => key === "pin")) given.push(["pin", pinned]);
+    const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {}), now = state(), set = new Set(given.map(([key]) => key));
+    const keys = PLOTS.includes(name) && PLOTS.includes(now.view) && !set.has("x") ? [...KEPT, "least"] : KEPT; // elsewhere a bound of confidence
+    for (const key of keys) if (!set.has(key) && now.query.has(key)) given.push([key, now.query.get(key)]);
     const kept = new URLSearchParams(given.filter(([, value]) => value !== null && value !== undefined && value !== "")).toString();
     return `#/${[name, ...(parts || [])].map(encodeURIComponent).join("/")}${kept ? `?${kept}` : ""}`;
   }
@@ -84,11 +86,13 @@ window.T = (() => {
   const quoted = (text) => (/[|,"]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const words = (text, separators) => ((text || "").match(new RegExp(`(?:"(?:[^"]|"")*"|[^"${separators}])+`, "g")) || []).map((each) => unquoted(each.trim())).filter(Boolean);
   const unquoted = (text) => (/^".*"$/s.test(text) ? text.slice(1, -1).replaceAll('""', '"') : text);
-  const pins = () => words(state().query.get("pin"), "|");
+  const NO_PINS = "|"; // in the address, where others would be pinned
+  /* The pinned models: those of the address, else the index's. */
+  const pins = () => (state().query.has("pin") ? words(state().query.get("pin"), "|") : T.pinned || []);
   function pin(name) {
     const now = new Set(pins());
     if (!now.delete(name)) now.add(name);
-    change({ pin: [...now].map(quoted).join("|") || null });
+    change({ pin: [...now].map(quoted).join("|") || (T.pinned && T.pinned.length ? NO_PINS : null) });
     announce(`${name} ${now.has(name) ? "pinned" : "no longer pinned"}`);
   }
 
@@ -156,7 +160,10 @@ window.T = (() => {
       if (each.dataset.view === now.view) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
       each.setAttribute("href", link(each.dataset.view, [], {}));
     }
+    at("brand").setAttribute("href", link(START, [], {}));
     try {
+      await T.ready(now.query);
+      if (number !== drawn) return;
       if (!view) throw new Error(`There is no view ${now.view}`);
       document.title = `${view.title(now)} – testbed`;
       await view.render(now, main, () => number === drawn);

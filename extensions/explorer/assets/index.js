@@ -16,18 +16,21 @@
     known = {
       ...doc, models, tasks: [...new Set(doc.columns.map((each) => each.task))], modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
     };
+    T.pinned = doc.pinned;
     T.at("about").textContent = `${number.toLocaleString("en")} ${number === 1 ? "model" : "models"} × ${doc.columns.length} ${doc.columns.length === 1 ? "column" : "columns"}; written ${doc.written} from ${doc.source}`;
     for (const key of ["training", "disagreements"]) T.at("views").querySelector(`[data-view="${key}"]`).hidden = !doc[key];
     T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
     return known;
   }
   const SHARE = 0.1;
-  /* So many of columns, by their places: half of them with values that were measured here, if there are, then those that most
-     models have; none that few models have where others have many. */
+  /* So many of columns, by their places, in the order in which to show them: the first ones of a study of robustness, then, half
+     of them, those with values that were measured here, if there are, and those that most models have; none that few models
+     have where others have many. */
   function usual(columns, places, number) {
-    const ranked = [...places].sort((a, b) => columns[b].models - columns[a].models || a - b), own = ranked.filter((at) => columns[at].own);
-    const others = ranked.filter((at) => !columns[at].own && columns[at].models >= SHARE * columns[ranked[0]].models);
-    return [...own.slice(0, Math.max(number - others.length, Math.ceil(number / 2))), ...others].slice(0, number);
+    const ranked = [...places].sort((a, b) => columns[b].models - columns[a].models || a - b), enough = (at) => columns[at].setting === null || columns[at].models >= SHARE * columns[ranked[0]].models;
+    const first = ranked.filter((at) => columns[at].first !== null && (columns[at].own || enough(at))).sort((a, b) => columns[a].first - columns[b].first || a - b).slice(0, number), left = number - first.length, rest = ranked.filter((at) => !first.includes(at));
+    const own = rest.filter((at) => columns[at].own), others = rest.filter((at) => !columns[at].own && columns[at].models && enough(at));
+    return [...first, ...[...own.slice(0, Math.max(left - others.length, Math.ceil(left / 2))), ...others].slice(0, left).sort((a, b) => a - b)];
   }
 
   const SIZES = [[1e7, "below 10 M"], [3e7, "10 to 30 M"], [1e8, "30 to 100 M"], [3e8, "100 to 300 M"], [1e9, "300 M to 1 B"], [Infinity, "1 B and more"]];
@@ -94,6 +97,22 @@
       return sign === "<" ? own < limit : sign === ">" ? own > limit : sign === "<=" ? own <= limit : sign === ">=" ? own >= limit : own === limit;
     };
   }
+  /* A test of a column's values: val>80, imagenet-r<=50; only of columns whose values are loaded, see ready. */
+  const COMPARED = /^([^<>]+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)%?$/, values = new Map();
+  function comparison(word) {
+    const [, name, sign, text] = COMPARED.exec(word) || [], of = values.get(name), limit = Number(text);
+    return of && (({ at }) => (sign === "<" ? of.value[at] < limit : sign === ">" ? of.value[at] > limit : sign === "<=" ? of.value[at] <= limit : of.value[at] >= limit));
+  }
+  /* Loads what the search of an address compares. */
+  async function ready(query) {
+    const { columnOf } = (await index().catch(() => null)) || {};
+    if (!columnOf) return; // the view reports why
+    for (const word of split(query.get("find"))) {
+      const [, name] = COMPARED.exec(word.replace(/^-|"/g, "")) || [];
+      if (columnOf.has(name) && !values.has(name)) values.set(name, await column(columnOf.get(name)));
+    }
+  }
+  const split = (text) => (text || "").match(/(?:"[^"]*"?|[^\s"])+/g) || [];
   function tested(key, value, word) {
     if (key === "params" || key === "date") return bounds(key, value);
     const test = matcher(KEYS.includes(key) || key === "model" ? value : word);
@@ -104,8 +123,10 @@
      missed are those that neither has. */
   function parse(text, known_) {
     const models = [], columns = [], missed = [];
-    for (const given of (text || "").match(/(?:"[^"]*"?|[^\s"])+/g) || []) {
+    for (const given of split(text)) {
       const not = /^-./.test(given), word = (not ? given.slice(1) : given).replaceAll('"', ""), [, key, value] = /^([a-z]+):(.*)$/s.exec(word) || [];
+      const compared = comparison(word);
+      if (compared) { models.push((each) => compared(each) !== not); continue; }
       const onColumns = (test, name) => columns.push((each) => test(each[name].toLowerCase()) !== not);
       if (key === "on" || key === "group") { onColumns(matcher(value), key === "on" ? "name" : key); continue; }
       const test = tested(key, value, word), own = KEYS.includes(key) || key === "params" || key === "date";
@@ -130,5 +151,15 @@
     else if (columnOf.has(text)) location.hash = T.link("setting", [text]);
     else location.hash = T.link("leaderboard", [], { find: text });
   });
-  Object.assign(T, { index, column, usual, beside, interval, direction, directed, parse, KEYS });
+  /* The search of an address together with its facets. */
+  function selection(known_, query) {
+    const search = parse(query.get("find"), known_), wanted = KEYS.map((key) => [key, query.get(key)]).filter(([, value]) => value);
+    return { ...search, any: Boolean(query.get("find") || wanted.length), model: (each) => search.model(each) && wanted.every(([key, value]) => each[key] === value) };
+  }
+  /* A test of models by name. */
+  function selected(text) {
+    const { model } = parse(text, known), unknown = Object.fromEntries([...KEYS, "date"].map((key) => [key, ""]));
+    return (name) => model(known && known.modelOf.get(name) ? known.modelOf.get(name) : { ...unknown, at: -1, name, lower: name.toLowerCase(), params: null });
+  }
+  Object.assign(T, { selected, index, column, usual, beside, interval, direction, directed, parse, ready, selection, KEYS });
 })();

@@ -17,24 +17,26 @@
   const compared = (a, b, up) => (Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : up ? a - b : b - a);
 
   async function render(state, main, current) {
-    const index = await T.index(), { query } = state, search = T.parse(query.get("find"), index);
+    const index = await T.index(), { query } = state, search = T.selection(index, query);
     if (!index.models.length) return main.replaceChildren(E("h1", {}, "There are no results yet"), E("p", {}, "Run some with testbed run, or import a table with testbed import FILE."));
     const metric = query.get("metric") || "", task = T.columns.taskOf(index, query, search), { places, missed } = T.columns.chosen(index, query, search, task);
     if (places.length > 24) main.replaceChildren(E("p", { class: "note" }, `Loading ${places.length} columns …`));
     const every = (await Promise.all(places.map((at) => T.column(at, metric || null)))).filter(Boolean);
     if (!current()) return null;
-    const pinned = new Set(T.pins()), wanted = T.KEYS.map((key) => [key, query.get(key)]).filter(([, value]) => value);
-    let rows = index.models.filter((each) => pinned.has(each.name) || (search.model(each) && wanted.every(([key, value]) => each[key] === value))).map((each) => each.at);
-    if (every.length) rows = rows.filter((at) => pinned.has(index.models[at].name) || every.some((of) => !Number.isNaN(of.value[at])));
-    const loaded = every.filter((of) => rows.some((at) => !Number.isNaN(of.value[at]))), means = averages(query, loaded.map((of) => T.leaders.among(of, rows)), index.models.length);
+    const pinned = new Set(T.pins());
+    let rows = index.models.filter((each) => pinned.has(each.name) || search.model(each)).map((each) => each.at);
+    if (every.length) rows = rows.filter((at) => (query.has("pin") && pinned.has(index.models[at].name)) || every.some((of) => !Number.isNaN(of.value[at])));
+    const loaded = fullFirst(every.filter((of) => rows.some((at) => !Number.isNaN(of.value[at]))), rows, query.get("cols") || search.hasColumns), means = averages(query, loaded.map((of) => T.leaders.among(of, rows)), index.models.length);
     const { key, up } = sorting(query, loaded, means), first = loaded.find((of) => of.name === key) || loaded.find((of) => T.direction(of)), by = means[key] || loaded.find((of) => of.name === key);
     if (key === "model") { if (!up) rows.reverse(); }
     else if (by) rows.sort((a, b) => compared(by.value[a], by.value[b], up) || a - b);
-    rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
-    const shown = { index, rows, loaded, means, pinned, ranked: first && T.leaders.among(first, rows), intervals: query.get("ci") === "1", trained: rows.some((at) => index.models[at].pretraining !== index.models[rows[0]].pretraining) }, shaded = query.get("ties") !== "0";
+    rows = T.models.first(rows, (at) => index.models[at].name);
+    const names = T.models.cells(rows.map((at) => index.models[at].name)), menu = T.columns.menu(loaded.map((of) => of.name), query.get("task"), { key, up });
+    T.chosen.pair = first ? T.chosen.pairOn(index, first) : null;
+    const shown = { index, rows, loaded, means, names, menu, ranked: first && T.leaders.among(first, rows), intervals: query.get("ci") === "1", trained: rows.some((at) => index.models[at].pretraining !== index.models[rows[0]].pretraining) }, shaded = query.get("ties") !== "0";
     const ties = () => loaded.map((of) => T.leaders.ties(index, of, rows));
     shown.tied = shaded ? ties() : [];
-    const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
+    const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, searched: true, onmove: menu.move, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
     const answer = T.leaders.line(index, shown.ranked), told = () => note(shown, key, up, places.length - loaded.length), noted = E("p", { class: "note", id: "about-table", "aria-live": "polite" }, told());
     main.replaceChildren(E("h1", {}, "Leaderboard"), answer, ...[T.columns.tabs(index, task)].filter(Boolean), controls(index, query, metric, task, places), ...problems(search, missed),
       table, noted, T.exports("results", { rows: () => texts(shown), tex: async () => { await Promise.all(loaded.map((of) => T.leaders.load(index, of))); return T.results(index, rows, loaded, ties()); } }));
@@ -45,6 +47,13 @@
       table.repaint();
     });
     return null;
+  }
+  const SPARSE = 0.25;
+  /* Columns that few of the models have after those that most have, unless the columns were chosen. */
+  function fullFirst(columns, rows, asked) {
+    if (asked) return columns;
+    const filled = new Map(columns.map((of) => [of, rows.reduce((sum, at) => sum + !Number.isNaN(of.value[at]), 0)])), most = Math.max(0, ...filled.values());
+    return [...columns.filter((of) => filled.get(of) >= SPARSE * most), ...columns.filter((of) => filled.get(of) < SPARSE * most)];
   }
   /* The mean of the columns with rates where higher is better, and the mean rank over those with a direction. */
   function averages(query, loaded, number) {
@@ -72,7 +81,7 @@
       E("div", { class: "controls" }, T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 30 }), T.columns.picker(index, query, task, places),
         T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...index.metrics], metric), ...facets(index, query),
         check("average and mean rank", "mean", "1", "0"), check("95 % intervals", "ci", "1", "0"), check("shade ties with the best", "ties", "1", "1"),
-        E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], {}); } }, "Clear")));
+        E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], Object.fromEntries(["find", "cols", "widths", "task", "metric", ...T.KEYS].map((each) => [each, null]))); } }, "Clear")));
     return made;
   }
   /* The parts of the search and of the list of columns that were not understood. */
@@ -95,11 +104,11 @@
     return `${said.join("; ")}.`;
   }
   const label = (of) => (of.metric === "top1" || of.name.endsWith(`_${of.metric}`) ? of.name : `${of.name} (${of.metric})`);
-  function heads({ loaded, means, trained, ranked }) {
+  function heads({ loaded, means, menu, trained, ranked }) {
     return [{ key: "model", label: "model", heading: true, sortable: true },
       ...(ranked ? [{ key: "rank", label: "rank", number: true, title: `on ${ranked.name}, with its 95 % interval where the models are ranked on the same samples` }] : []),
       ...Object.keys(means).map((key) => ({ key, label: key, number: true, sortable: true })),
-      ...loaded.map((of) => ({ key: of.name, label: label(of), number: true, sortable: true, href: T.link("setting", [of.name]), title: T.directed(of) })),
+      ...loaded.map((of) => ({ key: of.name, label: label(of), number: true, sortable: true, menu: menu.of, width: menu.width(of.name), onsize: (width) => menu.resize(of.name, width), title: T.directed(of) })),
       ...(trained ? [{ key: "pretraining", label: LABELS.pretraining }] : [])];
   }
   function number(of, at, intervals) {
@@ -108,14 +117,13 @@
     const [low, high] = intervals ? T.interval(of, at) : [NaN, NaN];
     return high > low ? `${text} [${shown(low)}, ${shown(high)}]` : text;
   }
-  function cells({ index, loaded, means, tied, intervals, pinned, trained, ranked }, at) {
-    const { name, pretraining } = index.models[at], on = pinned.has(name);
-    const toggle = E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models stay on top in all views", onclick: () => T.pin(name) }, on ? "★" : "☆");
+  function cells({ index, loaded, means, names, tied, intervals, trained, ranked }, at) {
+    const { name, pretraining } = index.models[at];
     const own = loaded.map((of, place) => {
       const { text, title, class: mark } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
       return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, text) : text, class: [mark, tied[place] && tied[place].has(at) && "tied"].filter(Boolean).join(" ") };
     });
-    return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []),
+    return { pinned: names.pinned(name), cells: [names.cell(name), ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []),
       ...Object.values(means).map(({ value }) => T.percent(value[at])), ...own, ...(trained ? [pretraining] : [])] };
   }
   function texts({ index, rows, loaded, means, ranked }) {

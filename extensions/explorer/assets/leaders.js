@@ -37,12 +37,14 @@
     const names = (list) => `${list.slice(0, TIED).map(name).join(", ")}${list.length > TIED ? ` and ${list.length - TIED} more` : ""}`;
     return [equal.length > 1 ? `${names(equal)} lead the models shown, each with ${told(best)}` : `${name(best)} ${told(best)} leads the models shown`, ...(tied.length ? [`tied with ${names(tied)} (Holm, over all ${tests.models.length.toLocaleString("en")} models)`] : [])].join("; ");
   }
+  /* A text whose names may break between their parts, and nowhere else. */
+  const breakable = (text) => text.split(/( )/).map((word) => (/[a-z]/i.test(word) ? T.name(word) : word));
   /* The line: of the tests where there are some; else the order. */
   function line(index, of) {
     const made = E("p", { id: "answer", "aria-live": "polite" });
     made.say = () => {
       const tests = of ? testsOf(index, of) : null, words = !of ? "" : of.whole ? ofShown(index, of, tests) : tests ? tests.words : tests === null ? of.order : "";
-      if (words && !made.childElementCount) made.replaceChildren(E("strong", {}, of.name), `: ${words.replaceAll(" %", "\u00a0%")}.`);
+      if (words && !made.childElementCount) made.replaceChildren(E("strong", {}, of.name), ": ", ...breakable(`${words.replaceAll(" %", "\u00a0%")}.`));
     };
     made.say();
     return made;

@@ -17,7 +17,7 @@
       if (!current()) return;
     }
     const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
-    const on = T.pins().includes(name);
+    const on = T.pins().includes(name), settings = T.models.shortened(rows.map(({ about }) => about.name));
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity")),
     T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
@@ -25,28 +25,29 @@
       columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
-        return { cells: [{ text: E("a", { href: T.link("setting", [about.name]) }, T.name(about.name)) }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
+        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
           { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }
   async function settingView(state, main, current) {
     const index = await T.index(), name = state.parts.join("/"), place = index.columnOf.get(name);
     if (place === undefined) throw new Error(`There is no setting ${name}`);
-    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), other = await T.partner(index, about), pinned = new Set(T.pins());
+    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), other = await T.partner(index, about), search = T.selection(index, state.query), pins = new Set(T.pins());
     if (!current()) return;
-    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at), models = rows.map(({ at }) => at);
-    const setting = about.setting === null ? { name: null, metrics: [], samples: false } : index.settings[about.setting], ties = () => T.leaders.ties(index, of, models), answer = T.leaders.line(index, of);
+    const rows = T.models.first(index.models.filter((each) => !Number.isNaN(of.value[each.at]) && (pins.has(each.name) || search.model(each))).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at), (each) => each.name), names = T.models.cells(rows.map((each) => each.name)), models = rows.map(({ at }) => at);
+    const setting = about.setting === null ? { name: null, metrics: [], samples: false } : index.settings[about.setting], ties = () => T.leaders.ties(index, of, models), among = T.leaders.among(of, models), answer = T.leaders.line(index, among);
+    T.chosen.pair = T.chosen.pairOn(index, of);
     let tied = ties();
     const legend = () => T.leaders.legend([tied]).map((said) => `${said}.`).join(""), meaning = E("p", { class: "note", id: "shading" }, legend());
     const links = [...(other ? [E("a", { href: T.link("plot", [], other), id: "plot-with" }, other.x === name ? `Plot ${other.y} against it` : `Plot against ${other.x}`)] : []), ...(setting.samples ? [E("a", { href: T.link("samples", [setting.name]) }, "Samples")] : [])];
-    const table = T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
+    const table = T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length, searched: true,
       columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
       rowAt: (at) => {
         const { at: model, name: title, type } = rows[at], id = of.id[model], { class: mark, ...value } = T.beside(of, model, shown(of, model));
-        return { pinned: pinned.has(title), cells: [T.leaders.rankText(index, of, model), { text: E("a", { href: T.link("model", [title]) }, T.name(title)) }, type, { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[model] }] };
+        return { pinned: names.pinned(title), cells: [T.leaders.rankText(index, among, model), names.cell(title), type, { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[model] }] };
       } });
     main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
-      E("div", { class: "controls" }, setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
+      E("div", { class: "controls" }, T.models.finder(state.query), setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
       T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
     T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });
   }

@@ -1,7 +1,7 @@
 "use strict";
 /* Points on a canvas, with a line, its band and names; the same as SVG, with legend and title, for export and print. */
 (() => {
-  const E = T.element, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 52, REACH = 9, LARGER = 1.5; // pixels; how much larger what is outlined is
+  const E = T.element, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 52, REACH = 9, LARGER = 1.5, RING = 11; // pixels; how much larger what is outlined is; the halo of a pinned model
   const SHEET = { width: 940, height: 600, legend: 270, title: 34 }, FONT = "Helvetica, Arial, sans-serif", SIZE = 13, SMALL = 12, BARS = 600; // of an export; models with bars
   const PATHS = {
     circle: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z", square: "M-4.5 -4.5H4.5V4.5H-4.5Z", diamond: "M0 -6L6 0L0 6L-6 0Z",
@@ -23,18 +23,23 @@
   };
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  /* Places labels: beside their points, never over another label or point, and within the area; pinned ones always. */
+  const AROUND = [[9, 4, "left"], [-9, 4, "right"], [0, -10, "center"], [0, 19, "center"], [7, -8, "left"], [-7, -8, "right"], [7, 16, "left"], [-7, 16, "right"]], BESIDE = 7, FAR = [32, 48, 72, 100, 132], TURNS = 16;
+  /* Places for a label that has to be there: beside its point, else farther and farther away. */
+  const farther = FAR.flatMap((far) => Array.from({ length: TURNS }, (_, turn) => { const angle = 2 * Math.PI * turn / TURNS, dx = Math.cos(angle) * far; return [dx, Math.sin(angle) * far + 4, dx > 1 ? "left" : dx < -1 ? "right" : "center"]; }));
+  /* Places labels within the area, never over another label; over no point where there are few points or the model is pinned, whose
+     label is always there: if need be at a distance, with a leader. */
   function placed(named, places, area) {
-    const marks = places.length <= BARS ? places : named.map(({ at }) => places[at]), boxes = [], found = [];
+    const few = places.length <= BARS, labelled = named.map(({ at }) => places[at]), boxes = [], found = [];
     for (const { at, text, must } of named) {
-      const [x, y] = places[at], width = wide(text, SMALL);
-      const tries = [[x + 9, y + 4, "left"], [x - 9, y + 4, "right"], [x, y - 10, "center"], [x, y + 19, "center"], [x + 7, y - 8, "left"], [x - 7, y - 8, "right"], [x + 7, y + 16, "left"], [x - 7, y + 16, "right"]].map(([a, b, align]) => {
-        const first = a - { left: 0, right: width, center: width / 2 }[align];
-        return { x: a, y: b, align, box: [first, b - SMALL, first + width, b + 3] };
+      const [x, y] = places[at], width = wide(text, SMALL), marks = few || must ? places : labelled;
+      const tries = (must ? [...AROUND.map(([dx, dy, align]) => [dx + Math.sign(dx) * BESIDE, dy + Math.sign(dy - 4) * BESIDE, align]), ...farther] : AROUND).map(([dx, dy, align]) => {
+        const [a, b] = [x + dx, y + dy], first = a - { left: 0, right: width, center: width / 2 }[align];
+        return { x: a, y: b, align, box: [first - 2, b - SMALL, first + width + 2, b + 4], leader: Math.hypot(dx, dy) > 25 ? [[x, y], [a, b - 4]] : null };
       });
       const inside = tries.filter(({ box }) => box[0] >= area[0] && box[1] >= area[1] && box[2] <= area[2] && box[3] <= area[3] && !boxes.some((each) => meet(each, box)));
-      const free = inside.find(({ box }) => !marks.some(([a, b]) => meet([a - 5, b - 5, a + 5, b + 5], box))) || (must ? inside[0] : null);
-      if (free) { boxes.push(free.box); found.push({ ...free, text }); }
+      const covered = ({ box }) => marks.reduce((sum, [a, b]) => sum + meet([a - 5, b - 5, a + 5, b + 5], box), 0);
+      const free = inside.find((each) => !covered(each)) || (must ? [...(inside.length ? inside : tries)].sort((a, b) => covered(a) - covered(b))[0] : null);
+      if (free) { boxes.push(free.box); found.push({ ...free, text, must }); }
     }
     return found;
   }
@@ -46,7 +51,8 @@
     const whole = { x: range(points.map((each) => each.x)), y: range([...points.map((each) => each.y), ...within]) };
     let view = whole, size = null, place = null, at = -1, drag = null;
     const ordered = points.map((_, index) => index).sort((a, b) => points[a].x - points[b].x);
-    const named = points.map((each, index) => ({ at: index, text: short(each.heading, 30), must: each.pinned, first: each.pinned ? -1 : each.named ?? Infinity })).filter((each) => each.first < Infinity).sort((a, b) => a.first - b.first);
+    const titles = T.models.shortened(points.filter((each) => each.pinned || each.named !== undefined).map((each) => each.heading), 30);
+    const named = points.map((each, index) => ({ at: index, text: titles.get(each.heading), must: each.pinned, first: each.pinned ? -1 : each.named ?? Infinity })).filter((each) => each.first < Infinity).sort((a, b) => a.first - b.first);
     function measure(sheet) {
       const [x0, x1] = view.x, [y0, y1] = view.y;
       size = sheet ? { left: LEFT, top: TOP + SHEET.title, right: SHEET.width - SHEET.legend, bottom: SHEET.height - BOTTOM } : { left: LEFT, top: TOP, right: Math.max(box.clientWidth, 260) - RIGHT, bottom: Math.max(box.clientHeight, 320) - BOTTOM };
@@ -68,7 +74,10 @@
       pen.text(yLabel, 15, (top + bottom) / 2, "center", true);
       for (const each of shown) pen.mark(each, place.x(each.x), place.y(each.y));
       const places = points.map((each) => (seen(each) ? on([each.x, each.y]) : [-99, -99]));
-      for (const each of placed(named.filter((one) => seen(points[one.at])), places, [left, top, right, bottom])) pen.text(each.text, each.x, each.y, each.align, false, SMALL);
+      for (const each of placed(named.filter((one) => seen(points[one.at])), places, [left, top, right, bottom])) {
+        if (each.leader) pen.line(each.leader, "--text", 1);
+        pen.text(each.text, each.x, each.y, each.align, false, SMALL, each.must, true);
+      }
       return shown.length;
     }
     function paint() {
@@ -85,14 +94,20 @@
           context.globalAlpha = alpha || 1; context.strokeStyle = ink(stroke); context.lineWidth = width_; context.setLineDash(dash ? [6, 6] : []);
           context.beginPath(); given.forEach(([x, y], index) => (index ? context.lineTo(x, y) : context.moveTo(x, y))); context.stroke(); context.globalAlpha = 1; context.setLineDash([]);
         },
-        text: (said, x, y, align, turned, small) => { context.save(); context.font = `${small || SIZE}px ${FONT}`; context.fillStyle = text; context.textAlign = align; context.translate(x, y); if (turned) context.rotate(-Math.PI / 2); context.fillText(said, 0, 0); context.restore(); },
+        text: (said, x, y, align, turned, small, bold, halo) => {
+          context.save();
+          context.font = `${bold ? "700 " : ""}${small || SIZE}px ${FONT}`; context.fillStyle = text; context.textAlign = align; context.translate(x, y); if (turned) context.rotate(-Math.PI / 2);
+          if (halo) { context.strokeStyle = colour("--page"); context.lineWidth = 4; context.lineJoin = "round"; context.strokeText(said, 0, 0); }
+          context.fillText(said, 0, 0);
+          context.restore();
+        },
         mark: (each, x, y) => {
           if (!paths.has(each.style.symbol)) paths.set(each.style.symbol, new Path2D(PATHS[each.style.symbol] || PATHS.circle));
           const scale = ratio * (each.own ? LARGER : 1), path = paths.get(each.style.symbol);
+          if (each.pinned) { context.beginPath(); context.arc(x, y, RING, 0, 7); context.fillStyle = colour("--page"); context.fill(); context.strokeStyle = colour("--focus"); context.lineWidth = 2.5; context.stroke(); }
           context.setTransform(scale, 0, 0, scale, x * ratio, y * ratio);
           context.globalAlpha = 0.85; context.fillStyle = ink(each.style.colour); context.fill(path); context.globalAlpha = 1;
           if (each.own) { context.strokeStyle = text; context.lineWidth = 2; context.stroke(path); }
-          if (each.pinned) { context.strokeStyle = colour("--focus"); context.lineWidth = 2.5; context.stroke(path); }
           context.setTransform(ratio, 0, 0, ratio, 0, 0);
         },
       });
@@ -107,8 +122,8 @@
         clipped: (draw) => { parts.push('<g clip-path="url(#area)">'); draw(); parts.push("</g>"); },
         area: (given) => parts.push(`<polygon fill="${PRINTED["--text"]}" opacity="0.14" points="${given.map((each) => each.map((v) => v.toFixed(1)).join(",")).join(" ")}"/>`),
         line: (given, stroke, width_, dash, alpha) => parts.push(`<polyline fill="none" stroke="${ink(stroke)}" stroke-width="${width_}" opacity="${alpha || 1}"${dash ? ' stroke-dasharray="6 6"' : ""} points="${given.map((each) => each.map((v) => v.toFixed(1)).join(",")).join(" ")}"/>`),
-        text: (said, x, y, align, turned, small, bold) => parts.push(`<text fill="${PRINTED["--text"]}" text-anchor="${{ center: "middle", right: "end", left: "start" }[align]}"${small ? ` font-size="${small}"` : ""}${bold ? ' font-weight="700"' : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})${turned ? " rotate(-90)" : ""}">${escape(said)}</text>`),
-        mark: (each, x, y) => parts.push(`<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity="${each.own ? 1 : ".85"}"${each.own || each.pinned ? ` stroke="${PRINTED[each.pinned ? "--focus" : "--text"]}" stroke-width="2"` : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})${each.own ? ` scale(${LARGER})` : ""}"><title>${escape(each.heading)}</title></path>`),
+        text: (said, x, y, align, turned, small, bold, halo) => parts.push(`<text fill="${PRINTED["--text"]}"${halo ? ' stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"' : ""} text-anchor="${{ center: "middle", right: "end", left: "start" }[align]}"${small ? ` font-size="${small}"` : ""}${bold ? ' font-weight="700"' : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})${turned ? " rotate(-90)" : ""}">${escape(said)}</text>`),
+        mark: (each, x, y) => parts.push(`${each.pinned ? `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${RING}" fill="#fff" stroke="${PRINTED["--focus"]}" stroke-width="2.5"/>` : ""}<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity="${each.own ? 1 : ".85"}"${each.own ? ` stroke="${PRINTED["--text"]}" stroke-width="2"` : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})${each.own ? ` scale(${LARGER})` : ""}"><title>${escape(each.heading)}</title></path>`),
       };
       pen.text(short(label, 90), width / 2, 26, "center", false, 17, true);
       strokes(pen);

@@ -100,21 +100,21 @@
   }
   /* Rows in the requested order; pinned models first. */
   function ordered(meta, found, query) {
-    const pins = new Set(T.pins ? T.pins() : []), text = (query.get("find") || "").toLowerCase();
+    const pins = new Set(T.pins()), selected = T.selected(query.get("find"));
     const keys = {
       name: () => 0,
       wrong: (each) => (each.right === null ? 2 : Number(each.right)),
       confidence: (each) => (each.top.length ? -each.top[0][1] : -(each.scores[meta.score] ?? -Infinity)),
     };
     const key = keys[query.get("order")] || keys.name;
-    return found.filter((each) => !text || each.model.toLowerCase().includes(text))
+    return found.filter((each) => pins.has(each.model) || selected(each.model))
       .sort((a, b) => pins.has(b.model) - pins.has(a.model) || key(a) - key(b) || (a.model < b.model ? -1 : 1));
   }
   function controls(meta, query, logits) {
     const select = E("select", { id: "order", onchange: (event) => T.change({ order: event.target.value === "name" ? null : event.target.value }) },
       ...[["name", "name"], ["wrong", "wrong first"], ["confidence", logits ? "confidence" : "score"]].map(([value, text]) => E("option", { value, selected: query.get("order") === value }, text)));
     const box = E("input", { id: "find", type: "search", value: query.get("find") || "", onchange: (event) => T.change({ find: event.target.value || null }) });
-    return E("div", { class: "controls" }, E("label", {}, "Models by", select), meta.evaluations.length > 8 ? E("label", {}, "Models whose name contains", box) : null);
+    return E("div", { class: "controls" }, E("label", {}, "Models by", select), meta.evaluations.length > 8 || query.get("find") ? E("label", {}, "Models", box) : null);
   }
   function table(caption, heads, rows) {
     return E("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": caption },

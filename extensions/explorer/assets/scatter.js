@@ -2,13 +2,27 @@
 /* A scatter plot of two columns with a line, and effective robustness relative to it. */
 (() => {
   const E = T.element, MIDDLE = "imagenetv2-matched-frequency-format-val";
-  const LINES = 24, TRIED = 12, USUAL_LEAST = 55, ENOUGH = 0.9; // lines of a list; columns that axes are chosen from; accuracy on val, %; of the most models that a pair has
+  const NARROW = 640, LINES = 24, TRIED = 12, USUAL_LEAST = 55, ENOUGH = 0.9; // lines of a list; columns that axes are chosen from; accuracy on val, %; of the most models that a pair has
 
   /* The columns with rates where higher is better. */
   const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
   const least = (x) => (x.name === "val" ? USUAL_LEAST : 0);
-  /* Two columns of one task that many models have, if the address has none: the first task and the first columns in which there are enough. */
+  /* Among columns that a study of robustness begins with: the first, and the largest shift from it, the one with the largest
+     mean drop, of those that most of its models have; null without two of them. */
+  async function firstShift(index, usable, x) {
+    const of = (each) => T.column(index.columnOf.get(each.name)), firsts = usable.filter((each) => each.first !== null).sort((a, b) => a.first - b.first), from = x || firsts.find((each) => each.first === 0);
+    if (!from) return null;
+    const base = await of(from), models = index.models.filter(({ at }) => base.value[at] >= least(from)), found = [];
+    for (const each of firsts.filter((one) => one !== from && one.task === from.task)) {
+      const there = await of(each), shared = models.filter(({ at }) => !Number.isNaN(there.value[at]));
+      if (shared.length >= index.fewest && shared.length > models.length / 2) found.push({ each, drop: shared.reduce((sum, { at }) => sum + base.value[at] - there.value[at], 0) / shared.length });
+    }
+    return found.length ? { x: from, y: found.reduce((most, one) => (one.drop > most.drop ? one : most)).each } : null;
+  }
+  /* Two columns of one task, if the address has none: as above; else those that many models have, of the first task and the first columns in which there are enough. */
   async function firstPair(index, usable, x, y) {
+    const shift = y ? null : await firstShift(index, usable, x);
+    if (shift) return shift;
     let most = { shared: 0, x: x || y || usable[0], y: y || x || usable[0] };
     for (const task of [...new Set([x || y, ...usable].filter(Boolean).map((each) => each.task))]) {
       const own = usable.filter((each) => each.task === task), few = T.usual(index.columns, own.map((each) => index.columnOf.get(each.name)), TRIED).sort((a, b) => a - b).map((at) => index.columns[at]);
@@ -41,7 +55,7 @@
   }
   function controls(index, given) {
     const names = accuracies(index).map((each) => ({ value: each.name, text: each.name, group: each.group }));
-    return E("div", { class: "controls" }, T.choose("x", "x", names, given.x, { y: given.y, least: null }), T.choose("y", "y", names, given.y, { x: given.x }), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
+    return E("div", { class: "controls" }, T.models.finder(T.state().query), T.choose("x", "x", names, given.x, { y: given.y, least: null }), T.choose("y", "y", names, given.y, { x: given.x }), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
       T.choose("line through", "baseline", [{ value: "", text: "usual" }, ...index.baselines], given.baseline || ""),
       T.box("x at least, %", "least", String(given.least), { type: "number", min: 0, max: 100, step: 5, style: "width: 5em" }),
       E("button", { type: "button", id: "swap", onclick: () => T.change({ x: given.y, y: given.x, least: null }) }, "⇄ swap"));
@@ -54,6 +68,8 @@
         T.change({ hide: [...hidden].map(T.quoted).join("|") || null });
       } }), T.mark({ symbol, colour: "#777777" }), type)));
   }
+  let folded = null; // whether the controls are open, once toggled
+  const settings = (...parts) => { const made = E("details", { class: "fold", open: folded === null ? innerWidth > NARROW : !folded, ontoggle: () => { folded = !made.open; } }, E("summary", { id: "fold" }, "Axes, line and kinds of models"), ...parts); return made; };
   const only = (index) => (each) => each.model.pretraining === index.imagenetOnly;
   /* The models to fit the line to, among the index's baselines: that of the address, else the first available. */
   function baselineOf(index, given, every) {
@@ -65,13 +81,13 @@
     const test = { standard: (each) => each.model.type === index.standard, "imagenet-1k": only(index), all: () => true }[baseline];
     return every.filter((each) => test(each) && !index.notFitted.some((word) => each.model.lower.includes(word)));
   }
-  /* The models that have both, and the line through those of the baseline. */
-  async function pairs(index, given) {
+  /* The models that have both, and the line through those of the baseline; a search does not change the line. */
+  async function pairs(index, given, shows = () => true) {
     const [x, y] = await Promise.all([given.x, given.y].map((name) => T.column(index.columnOf.get(name))));
     const every = index.models.filter(({ at }) => x.value[at] >= given.least && !Number.isNaN(y.value[at])).map((model) => ({ model, x: x.value[model.at], y: y.value[model.at], own: Boolean(x.id[model.at] || y.id[model.at]) }));
     const baseline = baselineOf(index, given, every), used = fitted(index, baseline, every), line = T.fit(used, given.scale);
     const through = index.baselines.find(({ value }) => value === baseline).text;
-    return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind)) };
+    return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind) && shows(each.model)) };
   }
   const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` (${T.percent(low)} to ${T.percent(high)})` : ""}`; };
   const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` : `no line: at least ${index.fewest} models are needed, ${used.length} match (${through.replace(/^all /, "")}); “line through” chooses others`);
@@ -90,7 +106,7 @@
 
   const METRICS = { top1: "top-1", top5: "top-5" };
   const axis = (index, name) => { const { metric } = index.columns[index.columnOf.get(name)]; return `${name} (${METRICS[metric] || metric}, %)`; };
-  const FEW = 12, OUTLYING = 4;
+  const FEW = 12, OUTLYING = 4, OUTSIDE = 3;
   /* The models to label if there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
   function name(points) {
     const by = (key, sign, number) => points.reduce((found, each) => (found.length < number || sign * each[key] > sign * found.at(-1)[key] ? [...found, each].sort((a, b) => sign * (b[key] - a[key])).slice(0, number) : found), []);
@@ -105,39 +121,54 @@
     return [...colours.map(([colour, own]) => ({ style: { colour, symbol: alike(own) }, text: own.length > 1 ? `${index.groups[colour]} (${own.length.toLocaleString("en")})` : index.groups[colour] })),
       ...(kinds.length > 1 ? kinds.map(({ name: kind, symbol }) => ({ style: { colour: "#777777", symbol }, text: kind, kind: true })) : [])];
   }
+  /* Which models a view shows: those of the search, and pinned ones. */
+  function shows(index, query) {
+    const search = T.selection(index, query), pinned = new Set(T.pins());
+    return (model) => pinned.has(model.name) || search.model(model);
+  }
+  /* The plot of two columns with its legend, its note and its exports. */
+  function drawing(index, given, { x, y, line, used, through, rows }) {
+    const [to] = T.SCALES[given.scale], pinned = new Set(T.pins()), some = rows.some((each) => each.own) && rows.some((each) => !each.own);
+    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: () => T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
+      bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
+      over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.pinned - b.pinned || a.own - b.own);
+    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % ${rows.length - points.length > 1 ? "have" : "has"} no place on this scale (${T.models.first(rows.filter((each) => !points.some((one) => one.model === each.model)), (each) => each.model.name).slice(0, OUTSIDE).map((each) => each.model.name).join(", ")}${rows.length - points.length > OUTSIDE ? ", …" : ""})` : ""}`);
+    if (!points.length) return { parts: [note], paint: () => {} };
+    name(points);
+    const ends = (key, list) => { const values = list.map((each) => to(each[key])).filter(isFinite); return [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)]; };
+    const fittedOn = line ? ends("x", used.filter((each) => isFinite(to(each.y)))) : [0, 0], places = Array.from({ length: 75 }, (_, step) => fittedOn[0] + (fittedOn[1] - fittedOn[0]) * step / 74);
+    const [[x0, x1], [y0, y1]] = [ends("x", rows), ends("y", rows)], equal = [Math.max(x0, y0), Math.min(x1, y1)];
+    const diagonal = { points: equal.map((v) => [v, v]), colour: "--faint", width: 1.2, dash: true }, fit = line && { points: places.map((v) => [v, line.slope * v + line.intercept]), colour: "--text", width: 2 };
+    const lines = [...(equal[0] < equal[1] ? [diagonal] : []), ...(line ? [fit] : [])];
+    const legend = [...groups(index, points), ...(line ? [{ line: fit, text: `line: ${through}` }, { text: `n = ${line.n.toLocaleString("en")}, slope ${line.slope.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` }, { band: true, text: "95 % band of the line, bootstrap" }] : []), ...(lines.includes(diagonal) ? [{ line: diagonal, text: "y = x" }] : [])];
+    const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: axis(index, given.x), yLabel: axis(index, given.y), points, to, legend, lines,
+      band: line && T.band(used, given.scale, places).map(([a, b], at) => [places[at], a, b]) });
+    T.shownPlot = drawn;
+    return { svg: drawn.svg, parts: [drawn.box, T.legend(legend), note], paint: drawn.paint };
+  }
   async function plotView(state, main, current) {
     const index = await T.index();
     if (accuracies(index).length < 2) throw new Error("A plot needs accuracies on two settings");
-    const given = await axes(index, state.query), { x, y, line, used, through, rows } = await pairs(index, given), [to] = T.SCALES[given.scale], pinned = new Set(T.pins());
+    const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query));
     if (!current()) return;
-    const some = rows.some((each) => each.own) && rows.some((each) => !each.own);
-    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: () => T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
-      bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
-      over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.own - b.own);
-    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
-    if (!points.length) { main.replaceChildren(E("h1", {}, `${given.y} against ${given.x}`), controls(index, given), types(index, given), note); return; }
-    name(points);
-    const low = Math.min(...points.map((each) => each.x)), high = Math.max(...points.map((each) => each.x)), places = Array.from({ length: 81 }, (_, step) => low + (high - low) * (step / 74 - 0.04));
-    const diagonal = { points: places.map((v) => [v, v]), colour: "--faint", width: 1.2, dash: true }, fit = line && { points: places.map((v) => [v, line.slope * v + line.intercept]), colour: "--text", width: 2 };
-    const legend = [...groups(index, points), ...(line ? [{ line: fit, text: `line: ${through}` }, { text: `n = ${line.n.toLocaleString("en")}, slope ${line.slope.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` }, { band: true, text: "95 % band of the line, bootstrap" }] : []), { line: diagonal, text: "y = x" }];
-    const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: axis(index, given.x), yLabel: axis(index, given.y), points, to, legend, lines: [diagonal, ...(line ? [fit] : [])],
-      band: line && T.band(used, given.scale, places).map(([a, b], at) => [places[at], a, b]) });
-    T.shownPlot = drawn;
-    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, T.legend(legend), note);
-    drawn.paint();
+    const { parts, svg, paint } = drawing(index, given, found);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), settings(controls(index, given), types(index, given)), ...(svg ? [T.exports(`${given.y}-${given.x}`, { svg, rows: () => [["model", "model_type", given.x, given.y], ...found.rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] })] : []), ...parts);
+    paint();
   }
   async function robustnessView(state, main, current) {
     const index = await T.index();
     if (!accuracies(index).length) throw new Error("There are no accuracies");
-    const given = await axes(index, state.query), { line, used, through, rows } = await pairs(index, given), lines = await others(index, given);
+    const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query)), { line, rows } = found, lines = await others(index, given);
     if (!current()) return;
-    const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y));
+    const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y)).map((each, at) => ({ ...each, place: at + 1 })), shown = T.models.first(sorted, (each) => each.model.name), names = T.models.cells(shown.map((each) => each.model.name));
+    T.chosen.pair = T.chosen.pairOn(index, found.y);
     const head = [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "x", label: given.x, number: true }, { key: "y", label: given.y, number: true }, { key: "over", label: "effective robustness", number: true }];
-    const cells = (each, at) => [at + 1, { text: E("a", { href: T.link("model", [each.model.name]) }, T.name(each.model.name)) }, each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
-    main.replaceChildren(E("h1", {}, "Effective robustness"), controls(index, given), types(index, given),
-      E("p", { class: "note" }, `${line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`}; ${described(index, line, used, through)}`), lines,
-      T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
-      T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));
+    const cells = (each) => [each.place, names.cell(each.model.name), each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
+    const { parts, svg, paint } = drawing(index, given, found);
+    main.replaceChildren(E("h1", {}, "Effective robustness"), E("p", { class: "note" }, line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`), settings(controls(index, given), types(index, given)), ...parts,
+      T.exports("effective-robustness", { svg, rows: () => [head.map((each) => each.label), ...sorted.map((each) => [each.place, each.model.name, each.model.type, each.x, each.y, each.over])] }),
+      T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: shown.length, searched: true, rowAt: (at) => ({ pinned: names.pinned(shown[at].model.name), cells: cells(shown[at]) }) }), lines);
+    paint();
   }
   T.partner = partner;
   T.view("plot", { title: () => "Plot", nav: "Plot", render: plotView });

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import note_parts, shown_first_option
+from testbed.cli.options.stored import note_parts, pin_option, shown_first_option
 from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
 from testbed.errors import MissingExtraError, TestbedError
 
@@ -26,11 +26,15 @@ _SECONDS = 2  # for pending requests at shutdown
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 picks a free one."
 )
 @shown_first_option
+@pin_option
 @plugin_option
 @data_root_option
-def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db_url: str | None) -> int:
+def command(
+    host: str, port: int, metric: str | None, pins: Sequence[str], plugins: Sequence[str], db_url: str | None
+) -> int:
     """Show results in the browser, on this machine, until Ctrl-C."""
     from testbed.db.store import Store
+    from testbed.extensions.explorer.defaults import known_models
     from testbed.extensions.explorer.guard import is_loopback
     from testbed.registry import registry
 
@@ -39,7 +43,8 @@ def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db
     with Store.open(db_url) as store:
         shown = store.display_url
         note_parts(store)
-    page = Page(db_url, host, port, metric, shown, registry)
+        pinned = known_models(store, pins) or None
+    page = Page(db_url, host, port, metric, shown, registry, pinned)
     name = f"[{page.host}]" if ":" in page.host else page.host
     click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (press Ctrl-C to stop)")
     if not is_loopback(host):
@@ -61,6 +66,7 @@ class Page:
         metric: The metric to show first; None for each setting's main one.
         shown: The store's name on the page.
         catalog: The registry, loaded.
+        pinned: The pinned models; None for the default.
 
     Raises:
         MissingExtraError: If the extra ``serve`` is not installed.
@@ -68,11 +74,18 @@ class Page:
     """
 
     def __init__(
-        self, db_url: str | None, host: str, port: int, metric: str | None, shown: str, catalog: Catalog
+        self,
+        db_url: str | None,
+        host: str,
+        port: int,
+        metric: str | None,
+        shown: str,
+        catalog: Catalog,
+        pinned: Sequence[str] | None = None,
     ) -> None:
         from testbed.extensions.explorer.app import LiveExplorer, make_app
 
-        self._served = LiveExplorer(db_url, catalog, metric, shown)
+        self._served = LiveExplorer(db_url, catalog, metric, shown, pinned)
         self._server = _server(make_app(self._served, host))
         self._socket = _listening(host, port)
         self.host, self.port = self._socket.getsockname()[:2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import STORED_SETTING, folder_option, note_parts, shown_first_option
+from testbed.cli.options.stored import STORED_SETTING, folder_option, note_parts, pin_option, shown_first_option
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -16,6 +16,7 @@ from testbed.errors import TestbedError
 @store_command
 @folder_option("site")
 @shown_first_option
+@pin_option
 @click.option(
     "--samples",
     "--gallery",
@@ -40,11 +41,13 @@ def command(
     metric: str | None,
     samples: Sequence[str],
     samples_limit: int,
+    pins: Sequence[str],
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
     """Write results as web pages that need no server."""
     from testbed.db.store import Store
+    from testbed.extensions.explorer.defaults import known_models
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write
     from testbed.registry import registry
@@ -56,7 +59,7 @@ def command(
         chosen = choose_samples(store, samples, samples_limit)
         note_parts(store, chosen)
         shown = store.display_url.rpartition("/")[2]
-        explorer = make_explorer(store, registry, metric, shown, chosen)
+        explorer = make_explorer(store, registry, metric, shown, chosen, pinned=known_models(store, pins) or None)
         if metric is not None and metric not in explorer.document("index")["metrics"]:
             raise TestbedError(f"the store has no results of {metric}; testbed run or testbed import adds some")
         pictures = Pictures(store, registry)

@@ -65,7 +65,8 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
         *("samples/plain?model=one", "sample/plain/toy%2F0000", "sample/noisy/toy%2F0000"),
         *("sample/captions/toy%2F0000", "sample/described/toy%2F0000", "sample/questions/1"),
         *("sample/choices/toy%2F0000", "plot", "robustness", "severity", "disagreements"),
-        *("training", "training?mean=1"),
+        *("training", "training?mean=1", "models?models=resnet50|vgg19", "models?models=resnet50|vgg19|more0"),
+        *("leaderboard?shown=menu", "leaderboard?shown=chosen"),
     ]
 
 
@@ -89,12 +90,16 @@ def opened(browser, site) -> Iterator[Callable[[int, int], Any]]:
 
 
 def go(page: Any, view: str) -> None:
-    """Shows a view, whole: with its samples, and with the column picker open if it says so."""
+    """Shows a view, whole: with its samples, and with the column picker, a menu or a choice if it says so."""
     page.evaluate("view => { document.querySelector('main').replaceChildren(); location.hash = `#/${view}`; }", view)
     page.wait_for_selector("main h1", state="attached")
     if "picker" in view:
         page.evaluate("for (const each of document.querySelectorAll('.fold, .picker')) each.open = true")
         page.wait_for_selector(".picked input", state="attached")
+    elif "shown=menu" in view:
+        page.locator("#menu-val").evaluate("each => each.click()")
+    elif "shown=chosen" in view:
+        page.locator(".choose").first.evaluate("each => each.click()")
     elif "open=" in view:
         page.wait_for_selector("dialog[open] #metrics")
 

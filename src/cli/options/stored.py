@@ -95,6 +95,12 @@ def shown_first_option(function: F) -> F:
     return click.option("--metric", metavar="NAME", help=first)(function)
 
 
+def pin_option(function: F) -> F:
+    """Adds --pin, for the explorer, as ``pins``."""
+    first = "Models to list first and mark in every view.  [default: beside published values, the one evaluated last]"
+    return click.option("--pin", "pins", cls=ManyWords, help=first, **STORED_MODEL)(function)
+
+
 def every_evaluation_option(function: F) -> F:
     """Adds --all, as ``everything``."""
     every = "All evaluations of a cell, not only the reported one."
