@@ -71,19 +71,22 @@
     });
     return found;
   }
-  /* On paper all rows, and the columns in these parts, each with the names. */
+  const PAGES = 9, LINES = 40; // of a printed table, at most; rows of a page, of which some take two lines
+  /* On paper the columns in these parts, each with the names; what is left out, to have few pages, is stated. */
   addEventListener("beforeprint", () => {
     if (!printing || !printing.box.isConnected) return;
     const { box, columns, count, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(count, MOST) }, (_, at) => rowAt(at).cells);
-    const made = parts(columns, first).map((others) => {
+    const every = parts(columns, first), kept = every.slice(0, PAGES), rows = Math.min(count, LINES * Math.max(1, Math.floor(PAGES / kept.length))), left = every.slice(PAGES).flat().length;
+    const cut = [...(rows < count ? [`the first ${rows.toLocaleString("en")} of ${count.toLocaleString("en")} rows`] : []), ...(left ? [`${columns.length - left} of ${columns.length} columns`] : [])].join(", ");
+    const made = kept.map((others) => {
       const chosen = [...heads, ...others], body = E("tbody");
-      for (let at = 0; at < count; at += 1) {
+      for (let at = 0; at < rows; at += 1) {
         const given = rowAt(at).cells;
         body.append(row(chosen.map((place) => columns[place]), { cells: chosen.map((place) => given[place]) }, at));
       }
       return E("table", { class: "printed" }, E("thead", {}, E("tr", {}, ...chosen.map((place) => E("th", { scope: "col" }, E("span", {}, columns[place].label))))), body);
     });
-    box.after(E("div", { id: "print" }, ...made));
+    box.after(E("div", { id: "print" }, ...(cut ? [E("p", { class: "note" }, `Printed: ${cut}; CSV has all.`)] : []), ...made));
     box.classList.add("unprinted");
   });
   addEventListener("afterprint", () => {
