@@ -54,6 +54,7 @@
   /* The panels of an evaluation; empty if it has no scores of samples. */
   T.breakdown = async function (cell, sampled) {
     const [found, meta] = await Promise.all([T.find(`breakdown/${cell.id}`), sampled ? T.samples.setting(cell.setting).catch(() => null) : null]);
+    if (!found && !SERVED && cell.logits && cell.right) return [E("p", { class: "note panel" }, "Worst classes and calibration are not in these pages, which have too many evaluations; testbed serve shows them.")];
     return found ? [...found.groups.map((of) => groups(cell, of, meta)), ...(found.reliability ? [calibration(found.reliability)] : [])] : [];
   };
 })();

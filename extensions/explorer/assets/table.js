@@ -56,9 +56,9 @@
     };
     return box;
   }
+  const words = (cell) => (cell && cell.nodeType === undefined && typeof cell === "object" ? cell.text : cell), long = (cell) => { const text = words(cell); return String((text && text.textContent) ?? text ?? "").length; };
   /* Columns of a table, by their numbers, in parts that are as wide as the paper at most. */
   function parts(columns, cells) {
-    const words = (cell) => (cell && cell.nodeType === undefined && typeof cell === "object" ? cell.text : cell), long = (cell) => { const text = words(cell); return String((text && text.textContent) ?? text ?? "").length; };
     const wide = ({ number, label }, place) => { const most = Math.max(...cells.map((row) => long(row[place]))); return PRINTED.padding + Math.max(PRINTED.digit * (number ? most : Math.min(most, PRINTED.wrapped)), PRINTED.line * Math.ceil(label.length / PRINTED.standing)); };
     const found = [[]];
     let left = PRINTED.width;
@@ -71,12 +71,19 @@
     });
     return found;
   }
-  const PAGES = 9, LINES = 40; // of a printed table, at most; rows of a page, of which some take two lines
+  const PAGES = 9, PAGE = 840, NAMED = 34; // of a printed table, at most; pixels of its rows on a page; characters of a name in a line
+  /* How many rows fit on so many pages; a long text takes several lines. */
+  function fitting(columns, count, rowAt, pages) {
+    const lines = (cells) => Math.max(...cells.map((cell, at) => (columns[at].number ? 1 : Math.ceil(long(cell) / (columns[at].heading ? NAMED : PRINTED.wrapped)))));
+    let left = pages * PAGE, at = 0;
+    for (; at < count; at += 1) { left -= PRINTED.line * lines(rowAt(at).cells) + 3; if (left < 0) break; }
+    return at;
+  }
   /* On paper the columns in these parts, each with the names; what is left out, to have few pages, is stated. */
   addEventListener("beforeprint", () => {
     if (!printing || !printing.box.isConnected) return;
     const { box, columns, count, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(count, MOST) }, (_, at) => rowAt(at).cells);
-    const every = parts(columns, first), kept = every.slice(0, PAGES), rows = Math.min(count, LINES * Math.max(1, Math.floor(PAGES / kept.length))), left = every.slice(PAGES).flat().length;
+    const every = parts(columns, first), kept = every.slice(0, PAGES), rows = fitting(columns, count, rowAt, Math.max(1, Math.floor(PAGES / kept.length))), left = every.slice(PAGES).flat().length;
     const cut = [...(rows < count ? [`the first ${rows.toLocaleString("en")} of ${count.toLocaleString("en")} rows`] : []), ...(left ? [`${columns.length - left} of ${columns.length} columns`] : [])].join(", ");
     const made = kept.map((others) => {
       const chosen = [...heads, ...others], body = E("tbody");
