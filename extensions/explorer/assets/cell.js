@@ -2,7 +2,7 @@
 /* An evaluation: its numbers, their inputs, and how to reproduce it. The
    difference between two evaluations. The confusions of one. */
 (() => {
-  const E = T.element, PER_DOCUMENT = 16, RIVALS = 3;
+  const E = T.element, PER_DOCUMENT = 16, RIVALS = 3, ARROWS = { higher: " ↑", lower: " ↓" };
 
   async function cell(id) {
     const found = ((await T.find(`cells/${Math.floor(id / PER_DOCUMENT)}`)) || {})[String(id)];
@@ -76,15 +76,15 @@
   async function content(of, sampled, asked) {
     const overall = of.metrics.filter(([, slice]) => slice === "overall"), slices = of.metrics.length - overall.length + of.moreMetrics, [others, behind] = await Promise.all([rivals(of), T.breakdown(of, sampled)]);
     const links = [sampled ? E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples") : null, of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "Confusions") : null].filter(Boolean);
-    const metrics = T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "better", label: "better" }],
+    const metrics = T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }],
       rowAt: (at) => {
         const [name, , value, , n, unit, low, high, better] = overall[at];
-        return { cells: [{ text: T.name(name) }, `${number(value, unit)}${unit && unit !== "fraction" ? ` ${unit}` : ""}`, high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), better || "unknown"] };
+        return { cells: [{ text: E("span", {}, T.name(name), ARROWS[better] || ""), title: better === "neither" || !better ? "neither direction is known to be better" : `${better} is better` }, `${number(value, unit)}${unit && unit !== "fraction" ? ` ${unit}` : ""}`, high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en")] };
       } });
     return [
       headline(of, sampled, asked), against(of, sampled, others),
       E("p", { class: "note" }, ...links.flatMap((each) => [each, ". "]), of.status === "complete" ? "" : `Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`), comparing(of, others),
-      E("div", { class: "panels" }, !overall.length ? null : panel("Metrics", metrics, slices ? E("p", { class: "note" }, `${slices} more for slices, such as classes: testbed show … --slices`) : null, of.published.length ? E("ul", { id: "published" }, ...of.published.map(([, line]) => E("li", {}, line))) : null),
+      E("div", { class: "panels" }, !overall.length ? null : panel("Metrics", metrics, E("p", { class: "note" }, "↑ higher is better, ↓ lower is better"), slices ? E("p", { class: "note" }, `${slices} more for slices, such as classes: testbed show … --slices`) : null, of.published.length ? E("ul", { id: "published" }, ...of.published.map(([, line]) => E("li", {}, line))) : null),
         ...behind,
         panel("Reproduce", E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "Use the same plug-ins, data root and image options, if any.")),
         panel("Computed from", list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],

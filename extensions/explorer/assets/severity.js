@@ -14,10 +14,15 @@
     });
     return new Map([...found].filter(([, on]) => on.size > 1).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
+  /* The corruption to begin with: the first that models were measured on here, or that most models have. */
+  function usual(index, all) {
+    const most = (key, on) => Math.min(...[...on.values()].map((at) => index.columns[at][key])), own = [...all].filter(([, on]) => most("own", on));
+    return (own.length ? own : [...all]).reduce((best, each) => (most("models", each[1]) > most("models", best[1]) ? each : best))[0];
+  }
   async function render(state, main, current) {
     const index = await T.index(), all = corruptions(index), { query } = state;
     if (!all.size) throw new Error("No corruption has results of two severities");
-    const name = all.has(query.get("of")) ? query.get("of") : [...all.keys()][0], levels = [...all.get(name)].sort(([a], [b]) => a - b);
+    const name = all.has(query.get("of")) ? query.get("of") : usual(index, all), levels = [...all.get(name)].sort(([a], [b]) => a - b);
     const first = index.columns[levels[0][1]], cleanName = (await T.load("cleans"))[index.settings[first.setting].name], clean = index.columnOf.get(cleanName);
     if (clean !== undefined && index.columns[clean].metric === first.metric) levels.unshift([0, clean]);
     const loaded = await Promise.all(levels.map(async ([level, at]) => [level, await T.column(at)]));

@@ -161,7 +161,7 @@ QUESTIONS: dict[
     "where do A and B differ": ([NUMBER, "#against a >> nth=0"], "#samples", "Only one right: [0-9]+"),
     "what is published": ([NUMBER], "dialog #headline", "published .* measured"),
     "a figure": ([TAB.format("plot")], "#svg", "SVG"),
-    "how robust is my model": ([TAB.format("robustness")], "#robustness tr.pinned", "vgg19"),
+    "how robust is my model": ([TAB.format("robustness")], "#robustness tbody", "vgg19"),
     "how does it fall with severity": ([TAB.format("severity")], ".curves svg", "0 \\(clean\\)"),
     "which class is worst": ([NUMBER], "dialog #worst-class tbody tr >> nth=0", "[0-9]+ – [0-9]+|[0-9.]+"),
     "is it calibrated": ([NUMBER], "dialog #reliability", "Expected calibration error: [0-9.]+ %"),
@@ -174,7 +174,7 @@ QUESTIONS: dict[
 
 
 @drive
-def test_ten_questions_are_answered_in_two_clicks(opened, site):
+def test_questions_of_a_decision_are_answered_in_two_clicks(opened, site):
     page = opened(*SIZES["large"])
     page.set_default_timeout(8000)
     for question, (clicks, where, answer) in QUESTIONS.items():
