@@ -56,9 +56,9 @@
     };
     return box;
   }
-  const words = (cell) => (cell && cell.nodeType === undefined && typeof cell === "object" ? cell.text : cell), long = (cell) => { const text = words(cell); return String((text && text.textContent) ?? text ?? "").length; };
   /* Columns of a table, by their numbers, in parts that are as wide as the paper at most. */
   function parts(columns, cells) {
+    const words = (cell) => (cell && cell.nodeType === undefined && typeof cell === "object" ? cell.text : cell), long = (cell) => { const text = words(cell); return String((text && text.textContent) ?? text ?? "").length; };
     const wide = ({ number, label }, place) => { const most = Math.max(...cells.map((row) => long(row[place]))); return PRINTED.padding + Math.max(PRINTED.digit * (number ? most : Math.min(most, PRINTED.wrapped)), PRINTED.line * Math.ceil(label.length / PRINTED.standing)); };
     const found = [[]];
     let left = PRINTED.width;
@@ -71,23 +71,26 @@
     });
     return found;
   }
-  const PAGES = 9, PAGE = 840, NAMED = 34; // of a printed table, at most; pixels of its rows on a page; characters of a name in a line
+  const PAGES = 9, PAGE = 720, NAMED = 34; // of a printed table, at most; pixels of its rows on a page; characters of a name in a line
   /* How many rows fit on so many pages; a long text takes several lines. */
   function fitting(columns, count, rowAt, pages) {
-    const lines = (cells) => Math.max(...cells.map((cell, at) => (columns[at].number ? 1 : Math.ceil(long(cell) / (columns[at].heading ? NAMED : PRINTED.wrapped)))));
     let left = pages * PAGE, at = 0;
-    for (; at < count; at += 1) { left -= PRINTED.line * lines(rowAt(at).cells) + 3; if (left < 0) break; }
+    for (; at < count; at += 1) {
+      const lines = [...row(columns, rowAt(at), at).cells].map((cell, place) => (columns[place].number ? 1 : Math.ceil(cell.textContent.length / (columns[place].heading ? NAMED : PRINTED.wrapped))));
+      left -= PRINTED.line * Math.max(...lines) + 3;
+      if (left < 0) break;
+    }
     return at;
   }
   /* On paper the columns in these parts, each with the names; what is left out, to have few pages, is stated. */
   addEventListener("beforeprint", () => {
     if (!printing || !printing.box.isConnected) return;
-    const { box, columns, count, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(count, MOST) }, (_, at) => rowAt(at).cells);
-    const every = parts(columns, first), kept = every.slice(0, PAGES), rows = fitting(columns, count, rowAt, Math.max(1, Math.floor(PAGES / kept.length))), left = every.slice(PAGES).flat().length;
-    const cut = [...(rows < count ? [`the first ${rows.toLocaleString("en")} of ${count.toLocaleString("en")} rows`] : []), ...(left ? [`${columns.length - left} of ${columns.length} columns`] : [])].join(", ");
+    const { box, columns, count: all, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(all, MOST) }, (_, at) => rowAt(at).cells);
+    const every = parts(columns, first), kept = every.slice(0, PAGES), left = every.slice(PAGES).flat().length, count = fitting(columns, all, rowAt, Math.max(1, Math.floor(PAGES / kept.length)));
+    const cut = [...(count < all ? [`the first ${count.toLocaleString("en")} of ${all.toLocaleString("en")} rows`] : []), ...(left ? [`${columns.length - left} of ${columns.length} columns`] : [])].join(", ");
     const made = kept.map((others) => {
       const chosen = [...heads, ...others], body = E("tbody");
-      for (let at = 0; at < rows; at += 1) {
+      for (let at = 0; at < count; at += 1) {
         const given = rowAt(at).cells;
         body.append(row(chosen.map((place) => columns[place]), { cells: chosen.map((place) => given[place]) }, at));
       }
