@@ -23,7 +23,7 @@ from testbed.stored_results.unread import unread_samples
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000
-MOST_CONFUSIONS = 500  # maximum evaluations of a store for exporting confusions of each
+MOST_CONFUSIONS = 500  # maximum evaluations of a store for exporting confusions and groups of each
 LONGEST = 4_000  # characters of a part of an identity; longer ones are truncated
 MOST_METRICS = 400
 MOST_NAMED = 20  # listed unreadable samples
@@ -51,10 +51,14 @@ class Cells:
         ]
         if len(every) <= MOST_EXPORTED:
             yield from (f"cells/{number}" for number in sorted({evaluation.id // PER_DOCUMENT for evaluation in every}))
-        if len(every) <= MOST_CONFUSIONS:
-            for evaluation in every:
-                if not evaluation.hidden and self._confusion(evaluation.id) is not None:
-                    yield f"confusion/{evaluation.id}"
+        for evaluation in self.detailed():
+            if self._confusion(evaluation.id) is not None:
+                yield f"confusion/{evaluation.id}"
+
+    def detailed(self) -> list[Evaluation]:
+        """The evaluations with documents computed from their samples; empty if there are too many for files."""
+        every = [evaluation for evaluation in self.store.evaluations.find() if self._shown(evaluation)]
+        return every if len(every) <= MOST_CONFUSIONS else []
 
     def document(self, path: str) -> Any:
         """Returns one of these."""
@@ -67,7 +71,7 @@ class Cells:
                 raise KeyError(path)
             return confused
         first = number_in(text) * PER_DOCUMENT
-        several = (self._evaluation(index) for index in range(first, first + PER_DOCUMENT))
+        several = (self.evaluation(index) for index in range(first, first + PER_DOCUMENT))
         found = {str(evaluation.id): self._cell(evaluation) for evaluation in several if evaluation is not None}
         if not found:
             raise KeyError(path)
@@ -76,7 +80,7 @@ class Cells:
     def _shown(self, each: Evaluation) -> bool:
         return _own(each) and (each.eval_setting in self.settings or not is_part(each.eval_setting))
 
-    def _evaluation(self, number: int) -> Evaluation | None:
+    def evaluation(self, number: int) -> Evaluation | None:
         """Returns an evaluation of this store."""
         try:
             found = self.store.evaluations.get(number)
@@ -86,7 +90,7 @@ class Cells:
 
     def _confusion_of(self, number: int) -> dict[str, Any] | None:
         """The confusions of an evaluation; None if it has no predictions of single classes."""
-        evaluation = self._evaluation(number)
+        evaluation = self.evaluation(number)
         if evaluation is None or evaluation.dataset_id is None:
             return None
         try:
@@ -114,6 +118,7 @@ class Cells:
             "begun": _time(each.created_at),
             "completed": _time(each.completed_at),
             "derivedFrom": each.derived_from,
+            "derivedName": self._name(each.derived_from),
             "fingerprint": each.fingerprint,
             "weights": (identity.get("model") or {}).get("weights"),
             "preprocessing": {key: _short(spec[key]) for key in ("transform", "normalization") if spec.get(key)},
@@ -134,6 +139,10 @@ class Cells:
                 if _own(other)
             ],
         }
+
+    def _name(self, number: int | None) -> str | None:
+        found = None if number is None else self.store.evaluations.get(number)
+        return None if found is None else f"{found.model} on {found.eval_setting}"
 
     def _right(self, number: int) -> str | None:
         """The per-sample score for correctness; None if there is none."""

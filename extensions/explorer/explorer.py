@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from testbed.extensions.explorer.breakdown import Breakdowns
 from testbed.extensions.explorer.cells import Cells
 from testbed.extensions.explorer.disagreements import Disagreements
 from testbed.extensions.explorer.documents import Explorer
@@ -50,9 +51,8 @@ def make_explorer(
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured, pinned)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
-    return Explorer(
-        [overview, leaders, Cells(store, settings), Disagreements(store), Training(store, settings, metric), samples]
-    )
+    cells, training = Cells(store, settings), Training(store, settings, metric)
+    return Explorer([overview, leaders, cells, Breakdowns(store, cells), Disagreements(store), training, samples])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

@@ -29,6 +29,9 @@ class Confusions(NamedTuple):
         names: Names of the classes.
         left_out: Number of omitted classes.
         unread: Number of unreadable samples, which do not count.
+        recall: For each class, the share of its samples that are predicted as it: its accuracy; NaN without samples.
+        precision: For each class, the share of right ones among its predictions; NaN without predictions.
+        samples: The number of samples of each class that count.
     """
 
     model: str
@@ -37,6 +40,9 @@ class Confusions(NamedTuple):
     names: list[str]
     left_out: int
     unread: int
+    recall: np.ndarray[Any, Any]
+    precision: np.ndarray[Any, Any]
+    samples: np.ndarray[Any, Any]
 
 
 def figures(own: Own) -> Found:
@@ -77,6 +83,7 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
         raise StoreError("its targets are not single classes")
     counts = count(np.array(targets), predicted.classes, size)
     shown = most_confused(counts, MOST_CLASSES)
+    right, there, said = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     return Confusions(
         evaluation.model,
         evaluation.eval_setting,
@@ -84,6 +91,9 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
         [predicted.classes_named.of(int(class_number)) for class_number in shown],
         size - len(shown),
         int((predicted.classes < 0).sum()),
+        _shares(right, there)[shown],
+        _shares(right, said)[shown],
+        there[shown],
     )
 
 
@@ -92,6 +102,10 @@ def count(targets: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], classe
     known = predicted >= 0
     places = targets[known] * classes + predicted[known]
     return np.bincount(places, minlength=classes * classes).reshape(classes, classes)
+
+
+def _shares(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
 
 
 def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
@@ -106,7 +120,7 @@ def draw(found: Confusions) -> Figure:
     import plotly.graph_objects as go
 
     totals = found.counts.sum(axis=1, keepdims=True)
-    shares = np.divide(100 * found.counts, totals, out=np.full(found.counts.shape, np.nan), where=totals > 0)
+    shares = 100 * _shares(found.counts, np.broadcast_to(totals, found.counts.shape))
     names = [short(name, 24) for name in found.names]
     few = len(names) <= SHOWN_COUNTS
     figure = go.Figure(
@@ -141,4 +155,10 @@ def numbers(found: Confusions) -> dict[str, Any]:
         "classes": found.names,
         "left_out": found.left_out,
         "counts": found.counts.tolist(),
+        "samples": found.samples.tolist(),
+        **{name: [_known(share) for share in getattr(found, name)] for name in ("recall", "precision")},
     }
+
+
+def _known(share: float) -> float | None:
+    return None if np.isnan(share) else float(share)

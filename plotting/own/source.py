@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -153,30 +153,14 @@ class Own:
         """Setting → its reference setting: the unperturbed one of the same samples, or the usual one."""
         if self.clean is not None:
             return {setting: self.clean for setting in self.metrics if setting != self.clean}
-        plain: dict[int, str] = {}
-        perturbed: dict[str, int] = {}
-        for setting, on in self.evaluations.items():
-            first = next(iter(on.values()))
-            if first.dataset_id is None:
-                continue
-            if self._is_perturbed(first):
-                perturbed[setting] = first.dataset_id
-            elif first.derived_from is None:
-                plain.setdefault(first.dataset_id, setting)
-        found = {setting: plain[dataset] for setting, dataset in perturbed.items() if dataset in plain}
-        if USUAL_CLEAN in self.metrics:
-            found = {**dict.fromkeys(self.metrics, USUAL_CLEAN), **found}
-            found.pop(USUAL_CLEAN)
-        return found
+        return clean_settings(
+            self.store, {name: next(iter(on.values())) for name, on in self.evaluations.items()}, self.metrics
+        )
 
     @cached_property
     def unperturbed(self) -> list[str]:
         """The settings without a reference setting."""
         return [setting for setting in self.metrics if setting not in self.cleans]
-
-    def _is_perturbed(self, evaluation: Evaluation) -> bool:
-        forward = self.store.evaluations.identity(evaluation).get("forward") or {}
-        return any(value for key, value in forward.items() if key.startswith(("perturbation", "attack", "adversarial")))
 
     # Samples ------------------------------------------------------------------------------------------------------
 
@@ -197,6 +181,35 @@ class Own:
         evaluation = self.evaluations.get(setting, {}).get(model)
         found = list(self.store.scores.read(evaluation.id, name).values()) if evaluation is not None else []
         return found[0].astype(np.float64) if found else None
+
+
+def clean_settings(store: Store, first: Mapping[str, Evaluation], settings: Collection[str]) -> dict[str, str]:
+    """Returns the reference setting of each perturbed one: the unperturbed one of the same samples, or the usual one.
+
+    Args:
+        store: The results store.
+        first: Setting → any of its evaluations; published settings have none.
+        settings: The settings with results.
+    """
+    plain: dict[int, str] = {}
+    perturbed: dict[str, int] = {}
+    for setting, evaluation in first.items():
+        if evaluation.dataset_id is None:
+            continue
+        if _is_perturbed(store, evaluation):
+            perturbed[setting] = evaluation.dataset_id
+        elif evaluation.derived_from is None:
+            plain.setdefault(evaluation.dataset_id, setting)
+    found = {setting: plain[dataset] for setting, dataset in perturbed.items() if dataset in plain}
+    if USUAL_CLEAN in settings:
+        found = {**dict.fromkeys(settings, USUAL_CLEAN), **found}
+        found.pop(USUAL_CLEAN)
+    return found
+
+
+def _is_perturbed(store: Store, evaluation: Evaluation) -> bool:
+    forward = store.evaluations.identity(evaluation).get("forward") or {}
+    return any(value for key, value in forward.items() if key.startswith(("perturbation", "attack", "adversarial")))
 
 
 def best(values: pd.DataFrame, most: int, spec: MetricSpec) -> list[str]:

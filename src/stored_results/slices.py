@@ -77,6 +77,34 @@ def grouped(
     larger = larger_is_better(spec, better)
     samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
+    return grouped_in(store, samples, table, spec, larger, by, csv_file, tell)
+
+
+def grouped_in(
+    store: Store,
+    samples: SampleTable,
+    table: SideBySide,
+    spec: MetricSpec,
+    larger: bool,
+    by: str | None = None,
+    csv_file: Path | None = None,
+    tell: Tell = lambda note: None,
+) -> GroupScores:
+    """Computes `grouped` for models that are already side by side.
+
+    Args:
+        store: The results store.
+        samples: The data sets of that store.
+        table: The models.
+        spec: The declaration of their score.
+        larger: Whether a larger score is better.
+        by: See `grouped`.
+        csv_file: See `grouped`.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        DataError: If there are no such groups, or the file is invalid.
+    """
     by, labels = labels_by(store, samples, table, by, csv_file, tell)
     clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
     shares = training_shares(samples, table, by, labels, csv_file)
@@ -85,6 +113,13 @@ def grouped(
         for column, model in enumerate(table.models)
     ]
     return GroupScores(by, found, table.binary, spec)
+
+
+def groupings(samples: SampleTable, table: SideBySide) -> list[str]:
+    """The possible values of ``by`` for the samples of a table, apart from ``class``."""
+    infos = infos_of(samples, table)
+    keys = _keys(infos)
+    return keys if GROUP in keys or all(info.group is None for info in infos) else [GROUP, *keys]
 
 
 def labels_by(

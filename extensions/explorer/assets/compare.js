@@ -4,6 +4,7 @@
   const S = () => T.samples;
   const E = (...given) => T.element(...given);
   const CELLS = [["both", "both right"], ["a", "only A right"], ["b", "only B right"], ["none", "both wrong"]];
+  const ONE = { true: "only one right", false: "different" };
   const LEVELS = [["a", "A higher"], ["b", "B higher"], ["both", "the same"]];
 
   const all = (meta) => Array.from({ length: meta.n }, (_, position) => position);
@@ -61,25 +62,45 @@
       E("button", { type: "button", onclick: () => T.change({ class: null, slice: null, differ: null, least: null, most: null, page: null, cell: null }) }, "Clear"));
   }
 
+  /* The outputs of an evaluation for each sample; an error names its setting if there are none. */
+  async function arraysOf(id) {
+    try {
+      return await S().arrays(id);
+    } catch (error) {
+      if (!error.missing) throw error;
+      throw new Error(T.lacking((await T.cell.find(Number(id))).setting));
+    }
+  }
+  /* Two evaluations, and the samples that both have. */
+  async function pairOf(ids) {
+    const [a, b] = await Promise.all(ids.map(arraysOf)), [metaA, metaB] = await Promise.all([S().numbered(a.setting), S().numbered(b.setting)]);
+    const [found, pairs] = await Promise.all([S().filters(metaA), shared(a, b, metaA, metaB)]);
+    return { a, b, metaA, metaB, found, pairs };
+  }
+  /* The scores of both on samples that pass a test, and what is said of their difference. */
+  function scored({ a, b, found, pairs }, test) {
+    const kept = pairs.filter((pair) => test(pair) && !isNaN(a.values[pair[0]]) && !isNaN(b.values[pair[1]]));
+    const first = kept.map(([one]) => a.values[one]), second = kept.map(([, other]) => b.values[other]), together = found.clusters && kept.map(([one]) => found.clusters[one]);
+    return { kept, first, second, said: T.paired(first, second, together) };
+  }
+  T.compared = async (ids) => { const both = await pairOf(ids); return { ...scored(both, () => true).said, larger: both.metaA.larger }; };
+
   async function render(state, main) {
     const query = state.query;
     try {
-      const [a, b] = await Promise.all(state.parts.slice(0, 2).map((id) => S().arrays(id, `Evaluation ${id} has no samples here`)));
-      const [metaA, metaB] = await Promise.all([S().numbered(a.setting), S().numbered(b.setting)]);
-      const [found, pairs] = await Promise.all([S().filters(metaA), shared(a, b, metaA, metaB)]);
-      const test = tests(a, b, found, metaA, query), kept = pairs.filter((pair) => test(pair) && !isNaN(a.values[pair[0]]) && !isNaN(b.values[pair[1]]));
-      const first = kept.map(([one]) => a.values[one]), second = kept.map(([, other]) => b.values[other]), together = found.clusters && kept.map(([one]) => found.clusters[one]), said = T.paired(first, second, together);
+      const both = await pairOf(state.parts.slice(0, 2)), { a, b, metaA, metaB, found } = both;
+      const { kept, first, second, said } = scored(both, tests(a, b, found, metaA, query));
       const cells = kept.map((_, place) => cellOf(first[place], second[place], said.binary)), counts = { both: 0, a: 0, b: 0, none: 0 };
       for (const each of cells) counts[each] += 1;
-      const wanted = said.binary ? CELLS : LEVELS, chosen = wanted.some(([key]) => key === query.get("cell")) ? query.get("cell") : "a";
-      const positions = kept.filter((_, place) => cells[place] === chosen), names = labels(a, b, metaA, metaB), other = new Map(positions), shown = positions.map(([one]) => one).filter((each) => S().rankOf(metaA, each) >= 0);
+      const wanted = [...(said.binary ? CELLS : LEVELS), ["one", ONE[said.binary]]], chosen = wanted.some(([key]) => key === query.get("cell")) ? query.get("cell") : "a";
+      const positions = kept.filter((_, place) => (chosen === "one" ? ["a", "b"].includes(cells[place]) : cells[place] === chosen)), names = labels(a, b, metaA, metaB), other = new Map(positions), shown = positions.map(([one]) => one).filter((each) => S().rankOf(metaA, each) >= 0);
       const tell = (position) => lines(a, b, metaA, metaB, found, position, other.get(position));
       const swap = T.link("compare", [state.parts[1], state.parts[0]], { ...Object.fromEntries(query), cell: { a: "b", b: "a" }[query.get("cell")] || query.get("cell") || null });
       main.replaceChildren(E("h1", {}, T.name(names[0]), " and ", T.name(names[1])),
         E("p", { class: "note" }, a.setting === b.setting ? E("span", {}, "On ", E("a", { href: T.link("samples", [metaA.setting]) }, T.name(metaA.setting)), ". ") : "Samples are matched by their ids. ",
           E("a", { href: swap }, "Swap A and B"), ". ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."),
         controls(found, metaA, query, Boolean(a.confidence || b.confidence)),
-        E("div", { class: "comparison" }, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), statistics(said, a.score, metaA)),
+        E("div", { class: "comparison" }, E("div", {}, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), E("p", { class: "squares" }, `${ONE[said.binary][0].toUpperCase()}${ONE[said.binary].slice(1)}: `, cellButton("one", counts.a + counts.b, chosen))), statistics(said, a.score, metaA)),
         E("h2", { id: "samples" }, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),
         shown.length < positions.length ? E("p", { class: "note" }, `${shown.length.toLocaleString("en")} of them are in this export.`) : "",
         await S().gallery(metaA, shown, query, tell));

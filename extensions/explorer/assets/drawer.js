@@ -26,17 +26,18 @@
       return;
     }
     if (dialog.open && dialog.dataset.open === open) return;
-    let shown;
+    let shown, name = "";
     try {
       const of = await T.cell.find(Number(id)), sampled = await T.cell.hasSamples(of);
-      shown = [E("h2", {}, ...T.cell.named(of)), ...T.cell.content(of, sampled, metric)];
+      name = `${of.model} on ${of.setting}`;
+      shown = [E("h2", {}, ...T.cell.named(of)), ...(await T.cell.content(of, sampled, metric))];
     } catch (error) { shown = [E("p", { class: "problem", role: "alert" }, error.message)]; }
     if (!current()) return;
-    dialog.replaceChildren(E("div", { class: "bar" }, E("span", { class: "note" }, E("a", { href: T.link("cell", [id]) }, `Evaluation ${id}`)), E("button", { type: "button", id: "close", onclick: close }, "Close")), ...shown);
+    dialog.replaceChildren(E("div", { class: "bar" }, E("span", { class: "note" }, E("a", { href: T.link("cell", [id]) }, "Open as a page")), E("button", { type: "button", id: "close", onclick: close }, "Close")), ...shown);
     dialog.dataset.open = open;
     dialog.scrollTop = 0;
     if (!dialog.open) dialog.showModal();
-    T.announce(`Evaluation ${id}`);
+    T.announce(name);
   }
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) close(); });

@@ -41,6 +41,7 @@
       judged ? select("Right or wrong", "wrong", query, wrong) : null,
       select("Model", "model", query, [["", "all"], ...meta.evaluations.map((each) => [each.model, each.model])]),
       model ? select(`${model} is`, "result", query, [["", "right or wrong"], ...(judged ? [["right", "right"], ["wrong", "wrong"]] : []), ["error", "without output (error)"]]) : null,
+      ...(model && logits && query.get("predicted") ? [select("Predicted", "predicted", query, [["", "any class"], ...meta.classes.map((each) => [each, each])])] : []),
       ...(model && logits ? [bound("Confidence from, %", "least", query), bound("to, %", "most", query)] : []),
       select("Order", "sort", query, orders),
       E("button", { type: "button", onclick: () => T.change(Object.fromEntries([...S().FILTERS, "page"].map((key) => [key, null]))) }, "Clear"));

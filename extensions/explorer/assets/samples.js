@@ -26,7 +26,7 @@
     return numbered(number, name);
   }
   async function numbered(number, name) {
-    const found = await T.find(`samples/${number}`, `There are no samples of ${name || "this setting"} here. An export has the samples of the settings given by --samples.`);
+    const found = await T.find(`samples/${number}`, T.lacking(name || "this setting"));
     if (name && found.setting !== name) throw new Error("The store has changed since this page was opened. Reload the page.");
     found.number = number;
     found.count = found.shown ? found.shown.length : found.n;
@@ -66,7 +66,7 @@
     return -1;
   }
   async function arrays(id, text) {
-    const found = await T.find(`packed/${id}`, text || `There are no samples of evaluation ${id} here`);
+    const found = await T.find(`packed/${id}`, text || "There are no samples of this evaluation here");
     return { ...found, values: unpack(found.values), prediction: unpack(found.prediction), confidence: unpack(found.confidence) };
   }
   async function filters(meta) {
@@ -77,7 +77,7 @@
 
   // Choosing samples -------------------------------------------------------------------------------------------------
 
-  const FILTERS = ["class", "slice", "wrong", "model", "result", "least", "most", "sort", "cell"];
+  const FILTERS = ["class", "slice", "wrong", "model", "result", "predicted", "least", "most", "sort", "cell"];
   const asked = (query) => FILTERS.some((key) => key !== "sort" && key !== "model" && query.get(key)) || Boolean(query.get("sort"));
   const KEPT = [...FILTERS, "order", "find", "a", "b"]; // from sample to sample
   /* The slices of an address: pairs of a name and a value. */
@@ -109,12 +109,13 @@
     }
     const model = meta.evaluations.find((each) => each.model === query.get("model"));
     const said = model ? await arrays(model.id) : null;
-    if (said) positions = positions.filter(saidTest(said, query));
+    if (said) positions = positions.filter(saidTest(said, query, meta));
     return sorted(positions, query.get("sort"), missed, said);
   }
-  function saidTest(said, query) {
-    const result = query.get("result"), least = share(query.get("least"), -1), most = share(query.get("most"), 2), bad = new Set(said.errors);
+  function saidTest(said, query, meta) {
+    const result = query.get("result"), predicted = query.get("predicted") ? meta.classes.indexOf(query.get("predicted")) : null, least = share(query.get("least"), -1), most = share(query.get("most"), 2), bad = new Set(said.errors);
     return (each) => {
+      if (predicted !== null && (!said.prediction || said.prediction[each] !== predicted)) return false;
       if (result === "right" && !(said.values[each] >= RIGHT)) return false;
       if (result === "wrong" && !(said.values[each] < RIGHT)) return false;
       if (result === "error" && !bad.has(each)) return false;

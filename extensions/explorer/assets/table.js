@@ -142,11 +142,24 @@
     });
     return found;
   }
-  /* On paper all rows, and the columns in these parts, each with the names. */
+  const PAGES = 9, PAGE = 720, NAMED = 34; // of a printed table, at most; pixels of its rows on a page; characters of a name in a line
+  /* How many rows fit on so many pages; a long text takes several lines. */
+  function fitting(columns, count, rowAt, pages) {
+    let left = pages * PAGE, at = 0;
+    for (; at < count; at += 1) {
+      const lines = [...row(columns, rowAt(at), at).cells].map((cell, place) => (columns[place].number ? 1 : Math.ceil(cell.textContent.length / (columns[place].heading ? NAMED : PRINTED.wrapped))));
+      left -= PRINTED.line * Math.max(...lines) + 3;
+      if (left < 0) break;
+    }
+    return at;
+  }
+  /* On paper the columns in these parts, each with the names; what is left out, to have few pages, is stated. */
   addEventListener("beforeprint", () => {
     if (!printing || !printing.box.isConnected) return;
-    const { box, columns, count, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(count, MOST) }, (_, at) => rowAt(at).cells);
-    const made = parts(columns, first).map((others) => {
+    const { box, columns, count: all, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(all, MOST) }, (_, at) => rowAt(at).cells);
+    const every = parts(columns, first), kept = every.slice(0, PAGES), left = every.slice(PAGES).flat().length, count = fitting(columns, all, rowAt, Math.max(1, Math.floor(PAGES / kept.length)));
+    const cut = [...(count < all ? [`the first ${count.toLocaleString("en")} of ${all.toLocaleString("en")} rows`] : []), ...(left ? [`${columns.length - left} of ${columns.length} columns`] : [])].join(", ");
+    const made = kept.map((others) => {
       const chosen = [...heads, ...others], body = E("tbody");
       for (let at = 0; at < count; at += 1) {
         const given = rowAt(at).cells;
@@ -156,7 +169,7 @@
       }
       return E("table", { class: "printed" }, E("thead", {}, E("tr", {}, ...chosen.map((place) => E("th", { scope: "col" }, E("span", {}, columns[place].label))))), body);
     });
-    box.after(E("div", { id: "print" }, ...made));
+    box.after(E("div", { id: "print" }, ...(cut ? [E("p", { class: "note" }, `Printed: ${cut}; CSV has all.`)] : []), ...made));
     box.classList.add("unprinted");
   });
   addEventListener("afterprint", () => {

@@ -78,6 +78,29 @@
       columns: [{ key: "checkpoint", label: "checkpoint", heading: true }, ...(several ? [{ key: "run", label: "run" }] : []), ...names.map((name, at) => ({ key: `s${at}`, label: `${name} (${unique(lines.filter((each) => each.name === name).map((each) => `${each.metric}${each.percent ? ", %" : ""}`)).join("; ")})`, number: true }))],
       rowAt: (at) => ({ cells: [{ text: E("a", { href: T.link("model", [shown[at].model]) }, shown[at].label) }, ...(several ? [{ text: T.name(shown[at].run.label) }] : []), ...names.map((name) => cell(shown[at].cells.get(name)))] }) });
   }
+  /* What changed from one checkpoint to another, by setting: the differences, and the verdicts of the paired tests. */
+  function changed(lines, several, query, current) {
+    const every = new Map(lines.flatMap((line) => line.points.filter(({ evaluation }) => evaluation).map((each) => [each.model, { ...each, run: line.run }]))), order = [...every.values()].sort((a, b) => (a.run === b.run ? a.step - b.step : lines.findIndex(({ run }) => run === a.run) - lines.findIndex(({ run }) => run === b.run)));
+    if (order.length < 2) return null;
+    const at = (key, fallback) => order.find(({ model }) => model === query.get(key)) || fallback, last = order.at(-1), to = at("to", last), from = at("from", order[Math.max(0, order.indexOf(to) - 1)]), name = (each) => `${several ? `${each.run.label}, ` : ""}${each.label}`;
+    const rows = lines.map((line) => ({ line, a: line.points.find(({ model }) => model === from.model), b: line.points.find(({ model }) => model === to.model) })).filter(({ a, b }) => a && b && a.evaluation && b.evaluation && a !== b), options = order.map((each) => ({ value: each.model, text: name(each) }));
+    const gap = ({ line, a, b }) => { const value = b.value - a.value; return `${line.percent ? T.points(value) : `${value > 0 ? "+" : ""}${Number(value.toPrecision(4))}`}`; };
+    const ends = ({ line, said }) => (!said || !Number.isFinite(said.low) ? "–" : line.percent ? `${T.points(100 * said.low)} to ${T.points(100 * said.high)}` : `${Number(said.low.toPrecision(4))} to ${Number(said.high.toPrecision(4))}`);
+    const verdict = ({ said, missing }) => (missing ? "not tested" : !said ? "…" : T.verdict(said, said.larger).replace(/^A /, `${name(to)} `).replace(/^B /, `${name(from)} `));
+    const list = T.table({ id: "changes", caption: "What changed between two checkpoints", count: rows.length, columns: [{ key: "setting", label: "setting", heading: true }, { key: "a", label: name(from), number: true }, { key: "b", label: name(to), number: true }, { key: "gap", label: "difference", number: true }, { key: "ends", label: "95 %", number: true }, { key: "verdict", label: "verdict" }, { key: "samples", label: "samples" }],
+      rowAt: (place) => { const row = rows[place], { line, a, b } = row; return { cells: [{ text: T.name(`${line.name} (${line.metric}${line.percent ? ", %" : ""})`) }, told(line, a.value), told(line, b.value), gap(row), ends(row), verdict(row), { text: row.missing || !row.said ? "–" : E("a", { href: T.link("compare", [b.evaluation, a.evaluation], { cell: "one" }) }, row.said.binary ? "only one right" : "that differ") }] }; } });
+    const note = E("p", { class: "note", "aria-live": "polite" }, "Intervals and verdicts are of the paired test of testbed compare, without Holm’s correction.");
+    (async () => {
+      for (const row of rows) {
+        if (!current()) return;
+        try { row.said = await T.compared([row.b.evaluation, row.a.evaluation]); } catch (error) { row.missing = error.message; }
+        list.repaint();
+      }
+      const missing = unique(rows.filter((row) => row.missing).map((row) => row.missing));
+      if (missing.length) note.append(` Not tested: ${missing.slice(0, PARTS).join(" ")}`);
+    })();
+    return E("section", { class: "panel" }, E("h2", {}, "What changed between two checkpoints"), E("div", { class: "controls" }, T.choose("From", "from", options, from.model), T.choose("to", "to", options, to.model)), list, note);
+  }
   /* One colour for each setting; for each run, where the lines differ by nothing else. Runs that share a setting's colour have symbols of their own, and so have settings beyond the colours. */
   function styles(index, lines) {
     const runs = unique(lines.map(({ run }) => run)), names = unique(lines.map(({ name }) => name)), colours = index.colours.slice(0, -1), byRun = names.length < 2;
@@ -114,7 +137,7 @@
     const { legend, plot } = drawn(title, lines, styles(index, lines), several), note = `${count(checkpoints, "checkpoint")}; bars are intervals of 95 % over samples; the best checkpoint of each line is outlined.`;
     T.shownPlot = plot;
     main.replaceChildren(...top, T.exports("training", { svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value", "low", "high", "n"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, each.value, ...[each.low, each.high].map((end) => (Number.isNaN(end) ? "" : end)), each.n]))] }),
-      plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), table(lines, several));
+      plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), ...[changed(chosen(runs, docs, on, false, metric).lines, several, query, current)].filter(Boolean), table(lines, several));
     plot.paint();
   };
 })();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from testbed.extensions.explorer.export import choose_samples, write
 from testbed.registry import registry
 from testbed.stored_results.pictures import Pictures
 from testbed.stored_results.ranking import ranking
+from testbed.stored_results.slices import grouped
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,58 @@ def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     for each in contexts:
         each.close()
     assert faults == []
+
+
+# What is behind a number -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("setting", "by"), [("plain", "class"), ("questions", "category")])
+def test_worst_groups_and_calibration_are_those_of_the_commands(setting, by, store, world):
+    model = {"plain": "one", "questions": "lettered"}[setting]
+    (evaluation,) = store.evaluations.find([model], [setting])
+    found = make_explorer(store, world[1], None, "samples.db").document(f"breakdown/{evaluation.id}")
+    shown = next(each for each in found["groups"] if each["by"] == by)
+    expected = grouped(store, setting, [model], shown["score"], by).rows[0][1]
+    assert shown["worst"][0] == list(astuple(expected.worst))
+    assert (shown["gap"], shown["n"], shown["count"]) == (expected.gap, expected.n, len(expected.groups))
+    assert [row[2] for row in shown["worst"]] == sorted(each.value for each in expected.groups)
+    metrics = {each.metric: each.value for each in store.results.of([evaluation.id]) if each.slice == "overall"}
+    if setting == "plain":
+        assert found["reliability"]["error"] == pytest.approx(metrics["ece"])
+        assert sum(each["n"] for each in found["reliability"]["bins"]) == COUNT - 1  # one could not be read
+    else:
+        assert found["reliability"] is None
+
+
+@drive
+def test_a_field_of_the_confusions_leads_to_its_samples_and_has_the_accuracy_of_its_class(page, store):
+    (one,) = store.evaluations.find(["one"], ["plain"])
+    opened = page(f"confusion/{one.id}")
+    groups = grouped(store, "plain", ["one"], "top1", "class").rows[0][1].groups
+    read = {row.name: row for row in groups}
+    shown = opened.locator("#confusions tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.cells].slice(0, 3).map((each) => each.innerText))"
+    )
+    broken = {name for name, n, _ in shown if int(n) != read[name].n}  # the class of the sample without an output
+    assert len(broken) <= 1
+    assert {name: float(value) for name, _, value in shown if name not in broken} == {
+        name: pytest.approx(100 * row.value, abs=0.006) for name, row in read.items() if name not in broken
+    }
+    field = opened.locator("#confusions td.wrong a").first
+    number = int(field.inner_text())
+    field.click()
+    opened.wait_for_selector(".gallery")
+    assert opened.locator(".gallery li").count() == number
+    opened.locator("#filter-predicted").select_option("")
+    opened.wait_for_function("number => document.querySelectorAll('.gallery li').length > number", arg=number)
+
+
+@drive
+def test_a_page_without_samples_says_what_adds_them(page, store):
+    (one,) = store.evaluations.find(["one"], ["noisy"])
+    said = "These pages have no samples of noisy; testbed site --samples noisy adds them."
+    assert page(f"cell/{one.id}").locator("#no-samples").inner_text() == said
+    assert said in page(f"compare/{one.id}/{one.id}").locator("main").inner_text()
 
 
 # The drawer -------------------------------------------------------------------------------------------------------
@@ -325,8 +379,8 @@ def test_the_order_of_models_is_kept_from_sample_to_sample(page):
 def test_an_evaluation_to_find_the_difference_to_is_in_the_address(page, store):
     ids = {each.model: str(each.id) for each in store.evaluations.find(None, ["plain"])}
     opened = page(f"cell/{ids['one']}")
-    opened.locator("#other-evaluation").fill(ids["two"])
-    opened.locator("#other-evaluation").press("Enter")
+    opened.locator("#other-evaluation").select_option(label="two")
+    opened.locator("#difference-go").click()
     opened.wait_for_selector("#numbers")
     opened.go_back()
     opened.wait_for_selector("#other-evaluation")

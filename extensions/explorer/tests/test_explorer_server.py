@@ -586,4 +586,4 @@ def close(
 def test_unknown_names_are_said(page):
     assert "There is no setting nothing" in page("sample/nothing/1").locator("main").inner_text()
     assert "plain has no sample nothing" in page("sample/plain/nothing").locator("main").inner_text()
-    assert "Evaluation 9999 has no samples here" in page("compare/9999/9998").locator("main").inner_text()
+    assert "There is no such evaluation here" in page("compare/9999/9998").locator("main").inner_text()

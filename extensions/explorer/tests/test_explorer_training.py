@@ -177,6 +177,13 @@ def test_a_run_is_a_line_for_each_setting_with_what_failed(page, go, site, url, 
         assert page.locator("canvas").get_attribute("data-points") == "6"
         assert page.locator(".legend li").all_inner_texts()[:2] == ["dim", "val"]
         assert "Not drawn: words (not in %)." in page.locator("main > .note").inner_text()
+        page.wait_for_function("() => !document.getElementById('changes').innerText.includes('…')")
+        changes = [each.split("\t") for each in page.locator("#changes tbody tr").all_inner_texts()]
+        assert [each[:4] for each in changes] == [
+            ["dim (top1, %)", "60.00", "50.00", "-10.00"],
+            ["val (top1, %)", "80.00", "90.00", "+10.00"],
+        ]
+        assert [each[5] for each in changes] == ["epoch 2 is better", "epoch 10 is better"]
         assert page.locator("#failed summary").inner_text().startswith("1 checkpoint without a result")
         page.locator("#failed summary").click()
         assert page.locator("#failed li").all_inner_texts() == ["epoch 3, dim, val: torn"]

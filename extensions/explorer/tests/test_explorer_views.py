@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from browser import AXE, drive
+from playwright.sync_api import expect
 
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource, TrainingCheckpoint
@@ -151,3 +153,40 @@ def test_nothing_is_cut_off_on_paper(paper, opened, site):
         assert page.evaluate("document.documentElement.scrollWidth") <= PAPERS[paper], view
         assert overflow(page, PAPERS[paper]) == [], view
         page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+TAB = '#views [data-view="{}"]'
+NUMBER = '#board [data-column="plain"] a >> nth=0'
+QUESTIONS: dict[
+    str, tuple[list[str], str, str]
+] = {  # what is clicked from the start page, where the answer is, and a part of it
+    "which model is best": ([], "#answer", "val"),
+    "is the difference significant": (['[data-sort="plain"]'], "#answer", "plain: .*(leads|tied)"),
+    "which samples are wrong": ([NUMBER, "#wrong-samples"], "#count", "of 6 samples"),
+    "where do A and B differ": ([NUMBER, "#against a >> nth=0"], "#samples", "Only one right: [0-9]+"),
+    "what is published": ([NUMBER], "dialog #headline", "published .* measured"),
+    "a figure": ([TAB.format("plot")], "#svg", "SVG"),
+    "how robust is my model": ([TAB.format("robustness")], "#robustness tbody", "vgg19"),
+    "how does it fall with severity": ([TAB.format("severity")], ".curves svg", "0 \\(clean\\)"),
+    "which class is worst": ([NUMBER], "dialog #worst-class tbody tr >> nth=0", "[0-9]+ – [0-9]+|[0-9.]+"),
+    "is it calibrated": ([NUMBER], "dialog #reliability", "Expected calibration error: [0-9.]+ %"),
+    "what changed between checkpoints": (
+        [TAB.format("training")],
+        "#changes tbody tr >> nth=0",
+        "epoch [01] is better|tied",
+    ),
+}
+
+
+@drive
+def test_questions_of_a_decision_are_answered_in_two_clicks(opened, site):
+    page = opened(*SIZES["large"])
+    page.set_default_timeout(8000)
+    for question, (clicks, where, answer) in QUESTIONS.items():
+        assert len(clicks) <= 2
+        page.goto("about:blank")
+        page.goto(f"{site[0]}#/leaderboard?pin=vgg19")
+        page.wait_for_selector("#board")
+        for each in clicks:
+            page.locator(each).click()
+        expect(page.locator(where), question).to_contain_text(re.compile(answer, re.DOTALL))
