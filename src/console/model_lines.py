@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import count, percent, say
+from testbed.console.output import count, say
 from testbed.entities import OVERALL
+from testbed.formatting import percent
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
 

@@ -12,6 +12,7 @@ import click
 from testbed.cli.options.stored import models_option, score_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, sample_count, table
+from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.calibration import Method
@@ -70,7 +71,7 @@ def command(
             *(
                 row.model,
                 sample_count(row.n, row.clusters),
-                _percent(row.stored),
+                percent(row.stored),
                 f"{row.labels.labels:,}",
             ),
             *(_interval(row.labels), _interval(row.corrected)),
@@ -87,9 +88,5 @@ def command(
     return 0
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f}"
-
-
 def _interval(found: CorrectedMean) -> str:
-    return f"{_percent(found.value)} [{_percent(found.low)}, {_percent(found.high)}]"
+    return f"{percent(found.value)} {interval(found.low, found.high)}"

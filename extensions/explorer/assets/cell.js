@@ -10,7 +10,7 @@
     return found;
   }
   const told = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
-  const number = (value, unit) => (value === null ? "–" : unit === "fraction" ? `${(100 * value).toFixed(2)} %` : String(Number(value.toPrecision(6))));
+  const number = (value, unit) => T.numbers.meanScore(value, unit);
   function list(pairs) {
     return E("dl", { class: "facts" }, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value.nodeType ? value : told(value))]));
   }
@@ -97,7 +97,7 @@
       ...part("Differences in the identity", identity, "None: both have the same identity."), ...part("Differences in files and versions", record, "None recorded."), ...part("Differences in the environment", environment, "Nothing."),
       E("h2", {}, "Differences in the numbers"),
       T.table({ id: "numbers", caption: "Metrics of both", count: metrics.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "a", label: `evaluation ${a.id}`, number: true }, { key: "b", label: `evaluation ${b.id}`, number: true }, { key: "d", label: "difference", number: true }],
-        rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } }));
+        rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : T.numbers.difference(gap, unit)] }; } }));
   }
   async function confusionView(state, main, current) {
     const of = await cell(Number(state.parts[0])), found = await T.find(`confusion/${of.id}`, "There are no confusions of this evaluation here: its targets are not single classes, or these are files without a server");

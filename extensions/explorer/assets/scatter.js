@@ -123,20 +123,20 @@
     const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: axis(index, given.x), yLabel: axis(index, given.y), points, to, legend, lines: [diagonal, ...(line ? [fit] : [])],
       band: line && T.band(used, given.scale, places).map(([a, b], at) => [places[at], a, b]) });
     T.shownPlot = drawn;
-    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, T.legend(legend), note);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, T.result(x, each.model.at), T.result(y, each.model.at)])] }), drawn.box, T.legend(legend), note);
     drawn.paint();
   }
   async function robustnessView(state, main, current) {
     const index = await T.index();
     if (!accuracies(index).length) throw new Error("There are no accuracies");
-    const given = await axes(index, state.query), { line, used, through, rows } = await pairs(index, given), lines = await others(index, given);
+    const given = await axes(index, state.query), { x, y, line, used, through, rows } = await pairs(index, given), lines = await others(index, given);
     if (!current()) return;
     const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y));
     const head = [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "x", label: given.x, number: true }, { key: "y", label: given.y, number: true }, { key: "over", label: "effective robustness", number: true }];
     const cells = (each, at) => [at + 1, { text: E("a", { href: T.link("model", [each.model.name]) }, T.name(each.model.name)) }, each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
     main.replaceChildren(E("h1", {}, "Effective robustness"), controls(index, given), types(index, given),
       E("p", { class: "note" }, `${line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`}; ${described(index, line, used, through)}`), lines,
-      T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
+      T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, T.result(x, each.model.at), T.result(y, each.model.at), T.measured(each.over / 100, T.numbers.FRACTION)])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));
   }
   T.partner = partner;

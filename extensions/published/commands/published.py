@@ -20,9 +20,10 @@ from testbed.cli.options.stored import (
 )
 from testbed.console.groups import Group
 from testbed.console.options import ManyWords, plugin_option, store_command
-from testbed.console.output import count, metric_value, percent, print_json, say, table
+from testbed.console.output import count, print_json, say, table
 from testbed.entities import OVERALL
 from testbed.errors import TestbedError
+from testbed.formatting import fixed, metric_value, percent
 
 if TYPE_CHECKING:
     from testbed.claims.compare import Coverage, Disagreement
@@ -273,7 +274,7 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
         return
     rows = [
         [
-            f"{pair.points:+.2f}",
+            fixed(float(pair.points), 2, signed=True),
             pair.first.model,
             _on(pair.first),
             percent(pair.first.value),

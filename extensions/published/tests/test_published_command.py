@@ -245,7 +245,7 @@ def test_claims_that_others_verified_or_dispute(ask, tmp_path):
     path.write_text(json.dumps({**entry, "reported": "34.40", "autoattack_acc": "34.30", "external": "33.9"}))
     ask("published", "add", path)
     told = ask("published", "show", "robustbench/imagenet/Linf/Net", "autoattack.linf.eps4").stdout
-    assert "robustbench/imagenet/Linf/Net: claimed 34.40, verified 34.30 (-0.10), disputed 33.90 (-0.50)" in told
+    assert "robustbench/imagenet/Linf/Net: claimed 34.40, verified 34.30 (−0.10), disputed 33.90 (−0.50)" in told
 
 
 @pytest.fixture

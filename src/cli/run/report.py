@@ -15,11 +15,12 @@ from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import refusal_lines, silence_in_words, silences, unreadable_in_words
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
-from testbed.console.output import cell_value, count, grid, percent, say
+from testbed.console.output import count, grid, say
 from testbed.console.prompt_lines import print_prompts
 from testbed.console.unread_answers import print_unread
 from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
+from testbed.formatting import cell_value, percent
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
