@@ -12,9 +12,10 @@ from testbed.db.connection.retry import patiently
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
 from testbed.db.upkeep.damage import Fault, Inventory
-from testbed.errors import StoreDamagedError, StoreError
+from testbed.errors import StoreDamagedError, StoreError, within
 
 SALVAGE = "testbed store salvage NEW copies the readable part to a new store"
+MOST_FAULTS, LONGEST_FAULT = 20, 300  # of SQLite's own check; and characters of one, which may list pages
 BACKUP = "restore a backup: Postgres cannot repair its files"
 _CHECKS: tuple[Callable[[Inventory], Iterator[Fault]], ...] = (
     check_rows.check_names,
@@ -76,9 +77,9 @@ class Soundness(StorePart):
     def _check_file(self) -> Iterator[Fault]:
         if self._on_sqlite:
             with self.reading() as session:
-                for (line,) in session.execute(sa.text("PRAGMA integrity_check")):
+                for (line,) in session.execute(sa.text(f"PRAGMA integrity_check({MOST_FAULTS})")):
                     if line != "ok":
-                        yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
+                        yield Fault(f"database: {within(' '.join(str(line).split()), LONGEST_FAULT)}", lasts=SALVAGE)
 
     def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
         """Yields missing tables, columns, indices and views; records whether tables and columns are complete."""

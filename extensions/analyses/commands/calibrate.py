@@ -54,10 +54,11 @@ def command(
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
     from testbed.extensions.analyses.calibration import calibrate
+    from testbed.stored_results.main_scores import main_score_on
 
     labels = read_labels(file)
     with Store.open(db_url) as store:
-        found = calibrate(store, setting, labels, method, score or "score", models)
+        found = calibrate(store, setting, labels, method, score or main_score_on(store, [setting]), models)
     for item in found:
         if item.outdated:
             said = count(item.outdated, "label")

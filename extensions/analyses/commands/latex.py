@@ -100,7 +100,7 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
             r"\endfirsthead",
             *again,
         ]
-        lines += [r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
+        lines += [*again, r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
     else:
         lines = [r"\begin{table}", r"\centering", setup, told, rf"\begin{{tabular}}{{{spec}}}", r"\toprule", head]
         lines += [r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
@@ -160,7 +160,7 @@ def beside(cell: TableCell) -> str:
 
 
 def table_format(numbers: Sequence[str]) -> str:
-    """The format of a column of siunitx: a sign or <, the most digits before the point, after it, and in the exponent."""
+    """The format of a column of siunitx: a sign or <, the digits before the point, after it, and in the exponent."""
     parts = [re.fullmatch(r"(?:\\bfseries )?([<+-]?)(\d+)\.?(\d*)(?:e(-?)(\d+))?", text) for text in numbers]
     found = [part.groups("") for part in parts if part is not None]
     sign = max((each[0] for each in found), default="")
