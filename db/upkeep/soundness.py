@@ -77,9 +77,13 @@ class Soundness(StorePart):
     def _check_file(self) -> Iterator[Fault]:
         if self._on_sqlite:
             with self.reading() as session:
-                for (line,) in session.execute(sa.text(f"PRAGMA integrity_check({MOST_FAULTS})")):
-                    if line != "ok":
-                        yield Fault(f"database: {within(' '.join(str(line).split()), LONGEST_FAULT)}", lasts=SALVAGE)
+                rows = session.execute(sa.text("PRAGMA integrity_check")).scalars()
+                lines = [line for row in rows for line in str(row).splitlines() if line.strip() and line != "ok"]
+            found = [line for line in lines if not line.startswith("***")] or lines  # below the database's name
+            for line in found[:MOST_FAULTS]:
+                yield Fault(f"database: {within(' '.join(line.split()), LONGEST_FAULT)}", lasts=SALVAGE)
+            if len(found) > MOST_FAULTS:
+                yield Fault(f"database: {len(found) - MOST_FAULTS:,} more faults that SQLite finds", lasts=SALVAGE)
 
     def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
         """Yields missing tables, columns, indices and views; records whether tables and columns are complete."""
