@@ -29,7 +29,7 @@ NEVER = -1
 
 
 # Decimals by the unit, in which the value is shown (fractions in percent); those of other units.
-DECIMALS = {FRACTION: 2, "points": 2, "rank": 2, "words": 2, "sentences": 2}
+DECIMALS = {FRACTION: 2, "percent": 2, "%": 2, "points": 2, "rank": 2, "words": 2, "sentences": 2}
 OTHER_DECIMALS = 4
 
 

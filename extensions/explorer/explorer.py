@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from testbed.extensions.explorer.cells import Cells
+from testbed.extensions.explorer.claims import Claims
 from testbed.extensions.explorer.disagreements import Disagreements
 from testbed.extensions.explorer.documents import Explorer
 from testbed.extensions.explorer.leaders import Leaders
@@ -48,9 +49,8 @@ def make_explorer(
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
-    return Explorer(
-        [overview, leaders, Cells(store, settings), Disagreements(store), Training(store, settings, metric), samples]
-    )
+    published = [Disagreements(store), Claims(store, overview)]
+    return Explorer([overview, leaders, Cells(store, settings), *published, Training(store, settings, metric), samples])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

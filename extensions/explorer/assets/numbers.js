@@ -1,7 +1,7 @@
 "use strict";
 /* Numbers for people, as in testbed.formatting: fixed decimals for each metric, thousands separators, a true minus sign. */
 (() => {
-  const MINUS = "−", NONE = "–", FRACTION = "fraction", DECIMALS = { [FRACTION]: 2, points: 2, rank: 2, words: 2, sentences: 2 }, OTHER = 4, LARGEST = 1e15, COARSE = 2;
+  const MINUS = "−", NONE = "–", FRACTION = "fraction", DECIMALS = { [FRACTION]: 2, percent: 2, "%": 2, points: 2, rank: 2, words: 2, sentences: 2 }, OTHER = 4, LARGEST = 1e15, COARSE = 2;
   const lacking = (value) => value === null || value === undefined || Number.isNaN(value);
   const decimalsOf = (unit) => DECIMALS[unit] ?? OTHER;
   const power = (size, digits) => size.toExponential(digits).replace("+", "").replace("-", MINUS);

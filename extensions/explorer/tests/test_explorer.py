@@ -494,7 +494,7 @@ def test_a_malformed_address_shows_a_page_and_no_error(place, page):
 def test_the_page_formats_numbers_as_the_terminal_does(page):
     go(page, "leaderboard", "#board")
     values = [0.9759259259, 1.0, 0.00125, 4e-5, -4e-5, -0.0074, 1.2e-5, -2e-5, 12345.678, 3e17, 0.0, 2.0, 0.5, 1e-9]
-    units = ["fraction", "nats", "", "points", "rank"]
+    units = ["fraction", "nats", "", "points", "rank", "percent", "words", "sentences"]
     said = page.evaluate(
         """([values, units]) => units.map((unit) => values.map((value) => [T.numbers.bare(value, unit),
           T.numbers.meanScore(value, unit), T.numbers.difference(value, unit), T.numbers.ends(value, value, unit)]))""",
