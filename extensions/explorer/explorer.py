@@ -49,8 +49,8 @@ def make_explorer(
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
-    published = [Disagreements(store), Claims(store, overview)]
-    return Explorer([overview, leaders, Cells(store, settings), *published, Training(store, settings, metric), samples])
+    disagreements, claims, training = Disagreements(store), Claims(store, overview), Training(store, settings, metric)
+    return Explorer([overview, leaders, Cells(store, settings), disagreements, claims, training, samples])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

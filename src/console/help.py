@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -18,7 +18,7 @@ class HelpFormatter(click.HelpFormatter):
         """Writes a paragraph."""
         super().write_text(_kept(text))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Writes a list of terms with their explanations."""
         super().write_dl([(term, _kept(text)) for term, text in rows], col_max, col_spacing)
 

@@ -149,7 +149,7 @@ def test_pairs_that_differ_the_largest_first(ask, files, tmp_path):
     )
     # 63.32 and 62.32 differ by a point, and not by more
     assert [line.split() for line in told[4:]] == [
-        ["-10.95", "ViT-B-16,openai", "mnist", "51.35", "62.30"],
+        ["−10.95", "ViT-B-16,openai", "mnist", "51.35", "62.30"],
         ["+4.35", "ViT-B-16,openai", "imagenet1k", "68.34", "63.99"],
     ]
     assert max(map(len, told[1:])) <= 80
@@ -209,7 +209,7 @@ def test_who_says_what_of_which_cell(ask, files, tmp_path):
     assert [(each["source"], each["printed"], each["conditions"]) for each in found] == [
         *(("theirs", "0.4789", {"split": "test"}), ("theirs", "0.623", {"split": "test"}))
     ]
-    assert "2 of 8 published values; 6 more values: --limit" in ask("published", "list", "--limit", "2").stderr
+    assert "2 of 11 published values; 9 more values: --limit" in ask("published", "list", "--limit", "2").stderr
     told = ask("published", "list", "--models", "openai/clip-vit-base-patch16", "--on", "wilds/fmow2").stdout
     assert told == "nothing is published for this cell\n"
     assert "stored sources: ours, theirs" in ask("published", "list", "nobodys", code=1).stderr
