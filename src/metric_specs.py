@@ -28,6 +28,11 @@ LAST = 1  # if there is nothing else, such as the share of samples with an answe
 NEVER = -1
 
 
+# Decimals by the unit, in which the value is shown (fractions in percent); those of other units.
+DECIMALS = {FRACTION: 2, "percent": 2, "%": 2, "points": 2, "rank": 2, "words": 2, "sentences": 2}
+OTHER_DECIMALS = 4
+
+
 @dataclass(frozen=True)
 class MetricSpec:
     """The declaration of a metric or a per-sample score.
@@ -82,6 +87,11 @@ class MetricSpec:
         """The score with a value for each sample, array of shape [n]."""
         return Score(self.name, values, scorer, self.unit, **self.declared())
 
+    @property
+    def decimals(self) -> int:
+        """The decimals with which values are shown; see `testbed.formatting`."""
+        return decimals_of(self.unit)
+
     def declared(self) -> dict[str, Any]:
         """The fields besides the name and the unit."""
         return {name: getattr(self, name) for name in DECLARED}
@@ -93,6 +103,11 @@ class MetricSpec:
         if self.highest is not None:
             low, high = min(low, self.highest), min(high, self.highest)
         return low, high
+
+
+def decimals_of(unit: str) -> int:
+    """The decimals with which values, differences and ends of intervals of this unit are shown."""
+    return DECIMALS.get(unit, OTHER_DECIMALS)
 
 
 def known_error(stderr: float | None, value: float | None = None) -> float | None:

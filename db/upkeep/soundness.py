@@ -12,9 +12,10 @@ from testbed.db.connection.retry import patiently
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
 from testbed.db.upkeep.damage import Fault, Inventory
-from testbed.errors import StoreDamagedError, StoreError
+from testbed.errors import StoreDamagedError, StoreError, within
 
 SALVAGE = "testbed store salvage NEW copies the readable part to a new store"
+MOST_FAULTS, LONGEST_FAULT = 20, 300  # of SQLite's own check; and characters of one, which may list pages
 BACKUP = "restore a backup: Postgres cannot repair its files"
 _CHECKS: tuple[Callable[[Inventory], Iterator[Fault]], ...] = (
     check_rows.check_names,
@@ -76,9 +77,13 @@ class Soundness(StorePart):
     def _check_file(self) -> Iterator[Fault]:
         if self._on_sqlite:
             with self.reading() as session:
-                for (line,) in session.execute(sa.text("PRAGMA integrity_check")):
-                    if line != "ok":
-                        yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
+                rows = session.execute(sa.text("PRAGMA integrity_check")).scalars()
+                lines = [line for row in rows for line in str(row).splitlines() if line.strip() and line != "ok"]
+            found = [line for line in lines if not line.startswith("***")] or lines  # below the database's name
+            for line in found[:MOST_FAULTS]:
+                yield Fault(f"database: {within(' '.join(line.split()), LONGEST_FAULT)}", lasts=SALVAGE)
+            if len(found) > MOST_FAULTS:
+                yield Fault(f"database: {len(found) - MOST_FAULTS:,} more faults that SQLite finds", lasts=SALVAGE)
 
     def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
         """Yields missing tables, columns, indices and views; records whether tables and columns are complete."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from testbed.extensions.explorer.breakdown import Breakdowns
 from testbed.extensions.explorer.cells import Cells
+from testbed.extensions.explorer.claims import Claims
 from testbed.extensions.explorer.disagreements import Disagreements
 from testbed.extensions.explorer.documents import Explorer
 from testbed.extensions.explorer.leaders import Leaders
@@ -51,8 +52,9 @@ def make_explorer(
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured, pinned)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
-    cells, training = Cells(store, settings), Training(store, settings, metric)
-    return Explorer([overview, leaders, cells, Breakdowns(store, cells), Disagreements(store), training, samples])
+    cells, disagreements, claims = Cells(store, settings), Disagreements(store), Claims(store, overview)
+    breakdowns, training = Breakdowns(store, cells), Training(store, settings, metric)
+    return Explorer([overview, leaders, cells, breakdowns, disagreements, claims, training, samples])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

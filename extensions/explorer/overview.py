@@ -31,7 +31,7 @@ from testbed.stored_results.leading import in_order
 from testbed.tasks.classification import task as classification
 
 MOST_SCORES = 4_000_000  # maximum samples × models to rank while a page waits
-DIGITS = 10  # significant digits of a value
+DIGITS = 10  # significant digits of an end of an interval
 USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
@@ -307,7 +307,7 @@ class Overview:
             "metric": metric,
             **self._about(setting, metric),
             "models": [self._places[row[0]] for row in rows],
-            "values": [_number(row[1]) for row in rows],
+            "values": [_exact(row[1]) for row in rows],
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
             **self._intervals(rows, setting, metric, size),
@@ -399,10 +399,13 @@ def _same(values: list[Any]) -> Any:
     return values[0] if values and all(value == values[0] for value in values) else values
 
 
+def _exact(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
 def _number(value: Any) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{DIGITS}g}")
+    known = _exact(value)
+    return None if known is None else float(f"{known:.{DIGITS}g}")
 
 
 def _order(name: str) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from testbed.extensions.explorer.documents import item_at
 from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves, failures
 
 PATH = "training"
-DIGITS = 10  # significant digits of a value
+DIGITS = 10  # significant digits of an end of an interval
 
 
 class Training:
@@ -116,7 +116,8 @@ def _curve(curve: TrainingCurve, at: dict[tuple[int, str], int]) -> dict[str, An
         "better": spec.better,
         "best": None if best is None else curve.points.index(best),
         "at": [at[point.checkpoint.step, point.model] for point in curve.points],
-        **{name: [_number(point, name) for point in curve.points] for name in ("value", "low", "high")},
+        "value": [point.value for point in curve.points],
+        **{name: [_number(point, name) for point in curve.points] for name in ("low", "high")},
         "n": [point.n for point in curve.points],
         "evaluations": [point.evaluation for point in curve.points],
     }

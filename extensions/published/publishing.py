@@ -21,6 +21,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Metric
 from testbed.errors import StoreError
 from testbed.extensions.published.own_results import COLUMNS, FORM, MANIFEST, TABLE, VERSION
+from testbed.formatting import metric_value
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import read_regular, write_atomically
 from testbed.redaction import redacted
@@ -183,10 +184,7 @@ def _line(cell: MeasuredCell) -> str | None:
     if main is None:
         return None
     metric = found[main]
-    scale, digits = (100, 2) if metric.unit == FRACTION else (1, 4)
-    assert metric.value is not None
-    error = "" if metric.stderr is None else f" ± {metric.stderr * scale:.{digits}f}"
-    value = f"{metric.value * scale:.{digits}f}{error}{' %' if scale == 100 else ''}"
+    value = metric_value(metric.value, metric.unit, metric.stderr)
     names = [_escaped(text) for text in (cell.model, cell.eval_setting, metric.name)]
     n = "" if metric.n is None else f"{metric.n:,}"
     return f"| {' | '.join(names)} | {value} | {n} |\n"

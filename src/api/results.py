@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from testbed import extending
 from testbed.console.options import as_stored
-from testbed.console.output import cell_value, table
+from testbed.console.output import table
 from testbed.console.unread_answers import unread_lines
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Evaluation, Result
 from testbed.errors import DataError, StoreError
 from testbed.execution.report import Outcome
+from testbed.formatting import cell_value
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now, weights
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
+from testbed.formatting import bare_value, percent
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -222,8 +223,12 @@ def _standing(claims: Sequence[Claim]) -> str:
     first = next((each.value for each in claims if each.protocol[STANDING] == CLAIMED), None)
     told = []
     for each in claims:
-        apart = "" if first is None or each.value == first else f" ({100 * (each.value - first):+.2f})"
-        told.append(f"{each.protocol[STANDING]} {100 * each.value:.2f}{apart}")
+        apart = (
+            ""
+            if first is None or each.value == first
+            else f" ({bare_value(each.value - first, FRACTION, signed=True)})"
+        )
+        told.append(f"{each.protocol[STANDING]} {percent(each.value)}{apart}")
     return ", ".join(told)
 
 
@@ -244,9 +249,7 @@ def _metric(found: ClaimComparison) -> str:
 
 
 def _value(value: float | None, found: ClaimComparison) -> str:
-    if value is None:
-        return "nothing"
-    return f"{100 * value:.2f}" if found.unit == FRACTION else f"{value:.4g}"
+    return "nothing" if value is None else bare_value(value, found.unit)
 
 
 # Lookup -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from testbed.cli.run.part import RunPart, RunRequest, installed_options, parts_o
 from testbed.cli.run.progress import command_progress
 from testbed.cli.run.progress import log_file as open_log
 from testbed.cli.run.recorded_files import with_recorded
-from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
+from testbed.cli.run.report import first_unread, not_finite, print_ended, print_report, unexpected
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.class_lines import as_run, readings_as_objects
 from testbed.console.model_lines import models_as_objects
@@ -329,9 +329,8 @@ def _run(
                 }
             )
         else:
-            print_report(
-                report, results, unreadable, models, settings, options.override, store.display_url if kept else None
-            )
+            named, shown = first_unread(store, unreadable), store.display_url if kept else None
+            print_report(report, results, unreadable, models, settings, options.override, shown, named)
             print_other_sizes(sizes)
         for part in parts:
             part.printed(catalog, options, store, report)

@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import metric_option, models_option, settings_option
 from testbed.console.options import data_root_option, plugin_option, store_command
-from testbed.console.output import count, metric_value, print_json, say, table
+from testbed.console.output import count, print_json, say, table
+from testbed.formatting import metric_value
 
 if TYPE_CHECKING:
     from testbed.db.parts.names import Kind

@@ -13,7 +13,7 @@ from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import refusals_in_words, unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import Argument, store_command
-from testbed.console.output import bare_value, count, metric_value, percent, print_json, table
+from testbed.console.output import count, print_json, table
 from testbed.console.unread_answers import ENOUGH, unread_share
 from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
@@ -21,6 +21,7 @@ from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
 from testbed.entities import NOT_FINITE, OVERALL, PUBLISHED, REMARKS, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
+from testbed.formatting import interval, metric_value, percent
 from testbed.metrics.inference.intervals import interval_of
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def _metrics_table(metrics: list[Metric]) -> str:
 def _interval(metric: Metric) -> str:
     """The 95 % interval, in the unit of the value; empty if the spread is unknown."""
     ends = interval_of(metric)
-    return f"[{', '.join(bare_value(end, metric.unit) for end in ends)}]" if ends else ""
+    return interval(*ends, metric.unit) if ends else ""
 
 
 def _slice_in_words(slice: str) -> str:

@@ -14,6 +14,7 @@ NAME = 12  # text columns shrink to this width to keep a table in one piece
 SHORTEST = 6  # and row names to this width, as a last resort
 # Text may wrap after these characters, and not within a number.
 _BREAK = re.compile(r"(?<=[\s_/|:=~×@-])(?=\S)|(?<=,)(?=\D)|(?<=[^\W\d]\.)(?=\w)")
+_OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")  # stays whole
 _NUMBER = re.compile(r"[\d.,]\d")
 _PATH = re.compile(r"\s*[('\"]?(?:\w+:/|[/~])\S*$")
 
@@ -95,7 +96,9 @@ def folded(text: str, width: int) -> list[str]:
     """Wraps a text to a width; numbers are not split unless they are wider than that."""
     lines = []
     while len(text) > width:
-        place = max((each.start() for each in _BREAK.finditer(text, 0, width + 1)), default=0)
+        whole = [each.span() for each in _OPTION.finditer(text)]
+        places = [each.start() for each in _BREAK.finditer(text, 0, width + 1)]
+        place = max((each for each in places if not any(a < each < b for a, b in whole)), default=0)
         place = place or next((index for index in range(width, 0, -1) if not _NUMBER.match(text, index - 1)), width)
         lines.append(text[:place].rstrip())
         text = text[place:].lstrip()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from testbed import extending
+from testbed.console.help import Context
 from testbed.console.nearest import nearest_commands
 from testbed.console.options import CONTEXT, UnknownOption
 from testbed.errors import ExtensionError
@@ -23,6 +24,8 @@ class Group(click.Group):
         headings: Section of an entry point ``SECTION.NAME`` → heading. Without headings, all are listed under the first
             one.
     """
+
+    context_class = Context
 
     def __init__(
         self,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import count, percent, say
+from testbed.console.output import count, say
 from testbed.entities import OVERALL
+from testbed.formatting import percent
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
 
@@ -59,8 +60,14 @@ def _spec(part: Any) -> Any:
 
 
 def print_models(report: Report) -> None:
-    """Prints a line for each model of a run that prepares its images by a transform."""
-    lines = lines_of_models(report)
+    """Prints a line for each model with results that prepares its images by a transform; preparations only once."""
+    done = {outcome.model for outcome in report.finished}
+    lines: list[str] = []
+    first: dict[str, str] = {}  # preparation → the first model with it
+    for model in models_as_objects(report):
+        if model["model"] in done and (prepared := _preparation(model)):
+            same = first.setdefault(prepared, model["model"])
+            lines.append(_line(model, prepared if same == model["model"] else f"images as for {same}"))
     for line in lines[:SHOWN]:
         say(line)
     if len(lines) > SHOWN:
@@ -69,13 +76,20 @@ def print_models(report: Report) -> None:
 
 def lines_of_models(report: Report) -> list[str]:
     """A line for each model of a run that prepares its images by a transform."""
-    return [_line(model) for model in models_as_objects(report) if model["preprocessing"]]
+    return [_line(model, prepared) for model in models_as_objects(report) if (prepared := _preparation(model))]
 
 
-def _line(model: dict[str, Any]) -> str:
-    parts = [_words(model["preprocessing"]), _words(model["normalization"])]
-    if model["preprocessing_from"]:
-        parts.append(f"from {model['preprocessing_from']}")
+def _preparation(model: dict[str, Any]) -> str:
+    """How a model's images are prepared, in words; empty without a transform."""
+    if not model["preprocessing"]:
+        return ""
+    found = [_words(model["preprocessing"]), _words(model["normalization"])]
+    found += [f"from {model['preprocessing_from']}"] if model["preprocessing_from"] else []
+    return "; ".join(filter(None, found))
+
+
+def _line(model: dict[str, Any], prepared: str) -> str:
+    parts = [prepared]
     if model["num_classes"] is not None:
         parts.append(_classes_in_words(model["num_classes"]))
     parts.append(model["dtype"])

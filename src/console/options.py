@@ -16,6 +16,7 @@ import click
 from testbed import __version__
 from testbed.console import streams
 from testbed.console.clearer import clearer
+from testbed.console.help import Context
 from testbed.console.nearest import other_names
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
@@ -75,6 +76,8 @@ class Command(click.Command):
         hints: Messages for options that it does not have, by name; the first match is printed. In addition,
             `OTHER_NAMES` suggests the command's own name for an option that other commands name differently.
     """
+
+    context_class = Context
 
     def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
         keywords.setdefault("context_settings", CONTEXT)

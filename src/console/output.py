@@ -1,8 +1,7 @@
-"""Printing of values, tables and JSON."""
+"""Printing of sentences, tables and JSON."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import zip_longest
@@ -11,9 +10,7 @@ from typing import Any
 import click
 
 from testbed.console.columns import blocks, line_width, prose
-from testbed.entities import FRACTION
 from testbed.jsontext import to_json
-from testbed.metric_specs import MetricSpec, known_error
 from testbed.visible import visible_line
 
 CLUSTERED = "whole groups of samples of the data set are drawn and tested"
@@ -49,55 +46,6 @@ def shares() -> Callable[[str, float], None]:
             click.echo(f"{what}: {100 * share:.0f} %", err=True)
 
     return tell
-
-
-def percent(value: float | None, digits: int = 2) -> str:
-    """A fraction as percent."""
-    return "–" if value is None else f"{100 * value:.{digits}f}"
-
-
-def metric_value(value: float | None, unit: str, stderr: float | None = None) -> str:
-    """A metric's value for people, with its standard error: rates in percent, others as they are."""
-    if value is None:
-        return "not defined"
-    known = known_error(stderr, value)
-    if unit == FRACTION:
-        error = f" ± {100 * known:.2f}" if known is not None else ""
-        return f"{100 * value:.2f}{error} %"
-    error = f" ± {known:.4g}" if known is not None else ""
-    return f"{value:.6g}{error}{' ' + unit if unit else ''}"
-
-
-def cell_value(value: float | None, unit: str) -> str:
-    """A metric in a cell of a table: percent without the sign, or the number with its unit."""
-    return percent(value) if unit == FRACTION or value is None else metric_value(value, unit)
-
-
-def bare_value(value: float | None, unit: str) -> str:
-    """A metric's value for a table with the unit in its header: rates in percent, others unchanged."""
-    if value is None or math.isnan(value):
-        return percent(None)
-    return percent(value) if unit == FRACTION else f"{value:.6g}"
-
-
-def mean_score(value: float, in_percent: bool) -> str:
-    """A mean of scores: in percent, or unchanged."""
-    return f"{100 * value:.2f} %" if in_percent else f"{value:.4g}"
-
-
-def difference(value: float, in_percent: bool) -> str:
-    """A difference of two means of scores: in percentage points, or unchanged."""
-    return f"{100 * value:+.2f} points" if in_percent else f"{value:+.4g}"
-
-
-def in_percent(spec: MetricSpec, binary: bool) -> bool:
-    """Returns whether means of a score are shown in percent: it is declared as a fraction, or all values are 0 or 1."""
-    return binary or spec.unit == FRACTION
-
-
-def with_unit(spec: MetricSpec, binary: bool) -> str:
-    """A score's name, with its unit where means are not shown in percent."""
-    return spec.name if in_percent(spec, binary) or not spec.unit else f"{spec.name} ({spec.unit})"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

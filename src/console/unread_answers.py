@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from testbed.console.output import percent, say
+from testbed.console.output import say
 from testbed.entities import OVERALL
+from testbed.formatting import percent
 
 ENOUGH = 0.02  # smallest share of a model's answers that is reported
 _SHARES = ("unread", "unparsed")  # metrics; answers counted by the first are not scored

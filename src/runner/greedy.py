@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, Result
+from testbed.entities import OVERALL, Result
 from testbed.execution.report import Report
+from testbed.formatting import mean_score
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
@@ -160,5 +161,4 @@ def _results(done: MemberResults, models: Sequence[str], made: Made) -> dict[str
 
 
 def _shown(result: Result) -> str:
-    value = result.value or 0
-    return f"{100 * value:.2f} %" if result.unit == FRACTION else f"{value:.4g}"
+    return mean_score(result.value or 0, result.unit)

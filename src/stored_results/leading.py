@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-from testbed.entities import FRACTION
+from testbed.formatting import difference, mean_score, shown_unit
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.stored_results.ranking import RankedModel, Ranking
 
@@ -47,7 +47,7 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
     first = heapq.nsmallest(_FIRST, values, key=lambda each: (sign * each[1], each[0]))
     if not first:
         return ""
-    shown = ", ".join(f"{model} {_plain(value, spec.unit == FRACTION)}" for model, value in first)
+    shown = ", ".join(f"{model} {mean_score(value, spec.unit)}" for model, value in first)
     extreme = "highest" if spec.better == HIGHER else "lowest"
     why = "these values are published" if published else "these models are not ranked on their samples here"
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"
@@ -55,8 +55,8 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
 
 def _lead(found: Ranking, best: RankedModel, behind: RankedModel) -> str:
     gap = best.place.value - behind.place.value
-    amount = f"{100 * gap:+.2f} points" if _in_percent(found) else f"{gap:+.4g}"
-    return f"{amount.replace('-', '−')} {'over' if found.larger else 'against'} {behind.model}"
+    amount = difference(gap, shown_unit(found.spec, found.binary))
+    return f"{amount} {'over' if found.larger else 'against'} {behind.model}"
 
 
 def _names(rows: Sequence[RankedModel]) -> str:
@@ -65,12 +65,4 @@ def _names(rows: Sequence[RankedModel]) -> str:
 
 
 def _value(found: Ranking, value: float) -> str:
-    return _plain(value, _in_percent(found))
-
-
-def _in_percent(found: Ranking) -> bool:
-    return found.binary or found.spec.unit == FRACTION
-
-
-def _plain(value: float, in_percent: bool) -> str:
-    return f"{100 * value:.2f} %" if in_percent else f"{value:.4g}"
+    return mean_score(value, shown_unit(found.spec, found.binary))

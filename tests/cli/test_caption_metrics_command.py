@@ -45,7 +45,7 @@ def test_captions_of_a_file_are_compared_with_references(
     model, setting, done = described
     found = printed(program, model, setting)
     assert "(CIDEr)" in done.stdout
-    assert f"{found['CIDEr']['value']:.6g}" in done.stdout
+    assert f"{found['CIDEr']['value']:.4f}" in done.stdout
     assert {found[name]["n"] for name in NAMES} == {3}
     assert (found["coverage"]["value"], found["empty"]["value"], found["referenced"]["value"]) == (0.75, 0.25, 1)
     # of the 11 words all are right; the blank caption's references count in the penalty: 6 + 7 + 2 words

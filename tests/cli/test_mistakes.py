@@ -130,6 +130,7 @@ def corrupt(tmp_path, make_tree):
 def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, corrupt):
     done = program("eval.py", *corrupt)
     assert "Unreadable: world-plain on twelve-photos: 1 sample could not be read and counted as wrong" in done.stdout
+    assert "\n  not read: dog/002.png: dog/002.png cannot be decoded" in done.stdout
     shown = program("db.py", "--print-eval", "world-plain", "twelve-photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
     assert "  not read: dog/002.png: dog/002.png cannot be decoded" in shown

@@ -40,8 +40,8 @@ def result(setting: str, metric: str, value: float, unit: str = "fraction", part
             [result("pairs", "acc", 0.4), result("pairs", "text_acc", 0.6)],
             ["top-1 (or the metric named), % pairs (acc)", "net 40.00"],
         ),
-        ([result("own", "acc", 40.0, "percent")], ["top-1 (or the metric named), % own (acc)", "net 40 percent"]),
-        ([result("own", "loss", 2.25, "nats")], ["top-1 (or the metric named), % own (loss)", "net 2.25 nats"]),
+        ([result("own", "acc", 40.0, "percent")], ["top-1 (or the metric named), % own (acc)", "net 40.00 percent"]),
+        ([result("own", "loss", 2.25, "nats")], ["top-1 (or the metric named), % own (loss)", "net 2.2500 nats"]),
         (
             [result("own", "loss", 2.25, "nats"), result("own", "agreement", 0.4)],
             ["top-1 (or the metric named), % own (agreement)", "net 40.00"],

@@ -60,6 +60,8 @@ hardest val --limit abc | --limit is a whole number of at least 1, not abc
 hardest val --limit 0 | --limit is a whole number of at least 1, not 0
 confusions vgg11 val | Got unexpected extra argument (val)
 groups val --by nothing.csv | the samples of val have no slice 'nothing.csv'
+published list nobody | nothing from 'nobody' is stored; stored sources: none
+published show vgg11 val9 | vgg11 on val9: nothing is published for this cell, and nothing was measured
 calibrate val --labels nothing.csv | nothing.csv cannot be read: No such file or directory
 selective vgg11 | --on is missing; write: testbed selective vgg11 --on SETTING
 selective vgg11 --on val --risk 0 | --risk is a number above 0 and below 100, not 0.0

@@ -246,6 +246,22 @@ def test_salvaging_a_page_in_the_middle_loses_only_its_rows(lab: Path, tmp_path:
     assert rows / 2 < left < rows
 
 
+def test_each_of_the_faults_that_sqlite_finds_has_its_line_up_to_a_number(lab: Path, db: Any) -> None:
+    connection = sqlite3.connect(lab)
+    pages = connection.execute(
+        "SELECT pageno FROM dbstat WHERE name = 'sqlite_autoindex_metrics_1' AND pagetype = 'leaf'"
+    )
+    (page, *_), (size,) = pages.fetchone(), connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    with lab.open("r+b") as file:
+        file.seek((page - 1) * size + 8)
+        file.write(b"\xff" * 60)  # the places of 30 entries
+    said = db("store", "check", "--db-url", lab)[1].splitlines()
+    told = [line for line in said if line.startswith("database: ")]
+    assert 2 <= len(told) <= 21
+    assert all(len(line) < 400 and "***" not in line for line in told)
+
+
 def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: Path, db: Any) -> None:
     with lab.open("r+b") as file:
         file.write(b"\xa5" * 4096)

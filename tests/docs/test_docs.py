@@ -50,6 +50,12 @@ def test_the_command_reference_is_what_the_programs_print(root):
     assert words(make_commands.reference()) == words(written), "run: python docs/make_commands.py"
 
 
+def test_no_line_of_a_help_ends_within_an_option(monkeypatch):
+    monkeypatch.setattr(make_commands, "WIDTH", "80")
+    lines = make_commands.reference().splitlines()
+    assert [line for line in lines if re.search(r"(?:^|[\s(\[])-{1,2}(?:\w+-)*$", line)] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_every_option_has_help(name):
     assert COMMANDS[name].help

@@ -11,8 +11,9 @@ import click
 from testbed.cli.options.stored import models_option, note, score_option, setting_argument
 from testbed.console.completion import stored
 from testbed.console.options import ManyWords, store_command
-from testbed.console.output import footnote, percent, print_json, table
+from testbed.console.output import footnote, print_json, table
 from testbed.errors import TestbedError
+from testbed.formatting import percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.agreement import Agreements, MeanAgreement

@@ -12,6 +12,7 @@ import click
 from testbed.cli.options.stored import models_option, score_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, sample_count, table
+from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.calibration import Method
@@ -53,10 +54,11 @@ def command(
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
     from testbed.extensions.analyses.calibration import calibrate
+    from testbed.stored_results.main_scores import main_score_on
 
     labels = read_labels(file)
     with Store.open(db_url) as store:
-        found = calibrate(store, setting, labels, method, score or "score", models)
+        found = calibrate(store, setting, labels, method, score or main_score_on(store, [setting]), models)
     for item in found:
         if item.outdated:
             said = count(item.outdated, "label")
@@ -70,7 +72,7 @@ def command(
             *(
                 row.model,
                 sample_count(row.n, row.clusters),
-                _percent(row.stored),
+                percent(row.stored),
                 f"{row.labels.labels:,}",
             ),
             *(_interval(row.labels), _interval(row.corrected)),
@@ -87,9 +89,5 @@ def command(
     return 0
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f}"
-
-
 def _interval(found: CorrectedMean) -> str:
-    return f"{_percent(found.value)} [{_percent(found.low)}, {_percent(found.high)}]"
+    return f"{percent(found.value)} {interval(found.low, found.high)}"

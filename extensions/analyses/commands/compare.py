@@ -11,23 +11,13 @@ import click
 
 from testbed.cli.options.stored import models_argument, required_settings_option, score_option
 from testbed.console.options import store_command
-from testbed.console.output import (
-    CLUSTERED,
-    count,
-    difference,
-    footnote,
-    in_percent,
-    mean_score,
-    print_json,
-    sample_count,
-    table,
-    with_unit,
-)
+from testbed.console.output import CLUSTERED, count, footnote, print_json, sample_count, table
+from testbed.entities import FRACTION
 from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
+from testbed.formatting import difference, interval, mean_score, shown_unit, with_unit
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
-    from testbed.metrics.inference.paired import PairedComparison
     from testbed.stored_results.paired import PairedModels, Pairs
 
 
@@ -96,12 +86,12 @@ def _table(found: Pairs) -> str:
     lines = []
     for row in found.rows:
         each = row.comparison
-        shown = in_percent(found.spec, each.binary)
+        unit = shown_unit(found.spec, each.binary)
         lines.append(
             [
                 *(row.eval_setting, row.first, row.second, sample_count(each.n, each.clusters)),
-                *(mean_score(value, shown) for value in (each.first, each.second)),
-                *(difference(each.difference, shown), _interval(each, shown)),
+                *(mean_score(value, unit) for value in (each.first, each.second)),
+                *(difference(each.difference, unit), interval(each.low, each.high, unit, signed=True)),
                 *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{row.p_holm:.3g}"),
                 *("–" if each.consistency is None else f"{each.consistency:.3f}", row.verdict),
             ]
@@ -111,30 +101,28 @@ def _table(found: Pairs) -> str:
 
 def _latex(found: Pairs) -> str:
     """Formats the table for a paper: the better model of each pair in bold, ties marked."""
-    percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
-    scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    unit = shown_unit(found.spec, all(row.comparison.binary for row in found.rows))
+    head = ", %" if unit == FRACTION else f" ({unit})" if unit else ""
     sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
     lines: list[list[str | TableCell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
-        low, high = (math.nan if end is None else scale * end for end in (each.low, each.high))
+        low, high = (math.nan if end is None else end for end in (each.low, each.high))
         first, second = (
-            TableCell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
+            TableCell(value, unit=unit, best=gain >= 0 != sign, tied=tied)
             for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
         )
-        difference = TableCell(scale * each.difference, low, high, percent=percent, signed=True)
-        p = [TableCell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
+        difference = TableCell(each.difference, low, high, unit, signed=True)
+        p = [TableCell(value, p=True) for value in (each.p, row.p_holm)]
         lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
-    points = "A − B, points" if percent else f"A − B{unit}"
-    heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{unit}", "of B", points, "p", "p (Holm)"]
-    return tabular("lllrrrrrr", heads, lines)
-
-
-def _interval(comparison: PairedComparison, in_percent: bool) -> str:
-    if comparison.low is None or comparison.high is None:
-        return "–"
-    low, high = (difference(number, in_percent) for number in (comparison.low, comparison.high))
-    return f"[{low.removesuffix(' points')}, {high}]"
+    points = "A − B, points" if unit == FRACTION else f"A − B{head}"
+    heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{head}", "of B", points, "p", "p (Holm)"]
+    caption = [
+        f"Models compared in pairs on the same n samples by {found.spec.name}",
+        "Intervals of differences: 95 %, Tango's score interval (for scores other than 0 and 1, Student's t)",
+        "p: McNemar's exact test (likewise, random signs); p (Holm): corrected over the whole table",
+    ]
+    return tabular("lllrSSSSS", heads, lines, caption, "p (Holm) ≥ 0.05")
 
 
 def _as_object(row: PairedModels, spec: MetricSpec) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import models_option, note, score_option, setting_argument
 from testbed.console.options import Option, store_command
-from testbed.console.output import footnote, percent, print_json, table
+from testbed.console.output import footnote, print_json, table
+from testbed.formatting import percent
 
 
 @store_command

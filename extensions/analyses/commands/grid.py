@@ -15,10 +15,11 @@ from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.columns import prose
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
-from testbed.console.output import bare_value, grid, print_json
+from testbed.console.output import grid, print_json
 from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
 from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
+from testbed.formatting import bare_value
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
 MARKS = {"differ_from_published": "differs from the published value", "published": "published, not measured here"}
-BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
+BEFORE_MARK = {"table": "", "markdown": "\n\\"}
 
 
 @store_command
@@ -92,11 +93,11 @@ def command(
         heads.append(f"{name} ({', '.join(about)})" if about else name)
     if form == "latex":
         rows = _results(db_url, loaded, chosen, marked)
-        click.echo(tabular("l" + "r" * len(heads), [corner, *heads], rows))
+        click.echo(tabular("l" + "S" * len(heads), [corner, *heads], rows, _caption(db_url, loaded, columns, marked)))
     else:
         click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     for key, (mark, those) in marked.items():
-        if those:
+        if those and form != "latex":  # whose caption has them
             line = f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING"
             click.echo(prose(line) if form == "table" else line)
     return 0
@@ -131,6 +132,26 @@ def _marked(
             "differ_from_published": ("*", {comparison.cell for comparison in differing(published.compare(own))}),
             "published": ("†", theirs),
         }
+
+
+def _caption(
+    db_url: str | None, loaded: Grid, columns: Sequence[str], marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
+) -> list[str]:
+    """Sentences on the metrics, the numbers of samples, and the sources of published values."""
+    from testbed.db.store import Store
+
+    metrics = dict.fromkeys(loaded.others.get(name, loaded.metric) for name in columns)
+    told = [f"Results by model and eval setting: {', '.join(metrics)}"]
+    sizes = {name: int(of.max()) for name in columns if len(of := loaded.sizes[name].dropna())}
+    if len(set(sizes.values())) == 1 and len(sizes) == len(columns):
+        told.append(f"n = {next(iter(sizes.values())):,} samples")
+    elif sizes:
+        told.append(f"n: {', '.join(f'{name} {size:,}' for name, size in sizes.items())}")
+    _, published = marked["published"]
+    with Store.open(db_url) as store:
+        found = store.claims.sources_of_results()
+    sources = {source for (model, name, _), source in found.items() if (model, name) in published}
+    return [*told, *([f"Sources of published values: {', '.join(sorted(sources))}"] if sources else [])]
 
 
 def _results(
@@ -173,13 +194,12 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
     clusters = {result.model: result.clusters for result in found}
     sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
     best, tied = tied_with_best(store, name, spec, values, errors, sizes)
-    scale = 100 if spec.unit == FRACTION else 1
     cells = {}
     for model, value in values.items():
         ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
-        low, high = (scale * end for end in ends) if ends else (math.nan, math.nan)
+        low, high = ends or (math.nan, math.nan)
         marks = {"best": model in best, "tied": model in tied}
-        cells[model] = TableCell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
+        cells[model] = TableCell(value, low, high, spec.unit, **marks)
     return cells
 
 

@@ -11,11 +11,12 @@ import click
 
 from testbed.cli.options.stored import better_option, models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import difference, footnote, in_percent, mean_score, print_json, table, with_unit
+from testbed.console.output import footnote, print_json, table
+from testbed.formatting import difference, interval, mean_score, shown_unit, with_unit
 
 if TYPE_CHECKING:
     from testbed.entities import Better
-    from testbed.metrics.inference.groups import GroupMean, Groups
+    from testbed.metrics.inference.groups import Groups
     from testbed.stored_results.slices import GroupScores
 
 
@@ -67,27 +68,21 @@ def _table(found: GroupScores) -> str:
     weighted = any(of.weighted is not None for _, of in found.rows)
     header = ["model", "groups", "n", "mean", "mean of groups", *(["by training shares"] if weighted else [])]
     header += ["worst group", "n", "value", "95 % interval", "best group", "n", "value", "gap"]
-    shown = in_percent(found.spec, found.binary)
+    unit = shown_unit(found.spec, found.binary)
     lines = [
         [
             *(model, f"{len(of.groups):,}", f"{of.n:,}"),
-            *(mean_score(of.mean, shown), mean_score(of.balanced, shown)),
-            *([] if of.weighted is None else [mean_score(of.weighted, shown)]),
-            *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, shown)),
-            _interval(of.worst, shown),
-            *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, shown)),
-            difference(of.gap, shown).removeprefix("+"),
+            *(mean_score(of.mean, unit), mean_score(of.balanced, unit)),
+            *([] if of.weighted is None else [mean_score(of.weighted, unit)]),
+            *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, unit)),
+            interval(of.worst.low, of.worst.high, unit),
+            *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, unit)),
+            difference(of.gap, unit).removeprefix("+"),
         ]
         for model, of in found.rows
     ]
     right = [1, 2, 3, 4, *(place + weighted for place in (6, 7, 8, 10, 11, 12)), *([5] if weighted else [])]
     return table(header, lines, right=right)
-
-
-def _interval(group: GroupMean, in_percent: bool) -> str:
-    if group.low is None or group.high is None:
-        return "–"
-    return f"[{mean_score(group.low, in_percent)}, {mean_score(group.high, in_percent)}]"
 
 
 def _as_object(model: str, of: Groups, by: str, setting: str, score: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import limit_option, models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, footnote, percent, print_json, table
+from testbed.console.output import count, footnote, print_json, table
+from testbed.formatting import percent
 
 if TYPE_CHECKING:
     from testbed.stored_results.mistakes import HardSample

@@ -1,23 +1,34 @@
-"""Tables of results in LaTeX for a paper: with booktabs, with intervals, the best in bold, ties marked.
+"""Tables of results in LaTeX for a paper: booktabs, numbers aligned at the point, the best in bold, ties marked.
 
-The explorer's `export.js` writes the same format.
+The explorer's `export.js` writes the same rows.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeVar
 
 import click
 
+from testbed.entities import FRACTION
+from testbed.formatting import MINUS, fixed
+from testbed.metric_specs import decimals_of
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # for percentages; for other values without an interval; with one
-BOLD, TIED = "bold: the best", "=: does not differ significantly from the best"
-INTERVALS = "[ ]: 95 % interval"
+LONGEST = 40  # rows of a table that fits on one page
+WIDEST = 6  # columns, of which more get smaller letters and gaps
+SMALLER = r"\footnotesize\setlength{\tabcolsep}{3pt}"
+SMALLEST = 1e-4  # p-value that is shown; smaller ones are below it
+CAPTIONED = r"\setlength{\LTcapwidth}{\linewidth}"
+SETUP = r"\sisetup{mode=text, detect-weight, retain-explicit-plus}"
+BOLD, INTERVALS = "Bold: the best", "In brackets: 95 % intervals"
+TIED = "=: not significantly different from the best"
+TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference"
+PUBLISHED, DIFFERS = "$\\dagger$: published, not measured here", "$\\ast$: differs from the published value"
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
@@ -32,100 +43,143 @@ class TableCell:
     """A result in a table.
 
     Attributes:
-        value: The displayed value; NaN if there is none.
+        value: The value; NaN if there is none.
         low: The lower end of its 95 % interval; NaN if unknown.
         high: The upper end.
-        percent: Whether it is a percentage.
+        unit: The metric's unit, which determines the decimals; a fraction is shown in percent.
         signed: Whether to always show the sign.
         best: Whether it is the best in its column.
         tied: Whether it does not differ significantly from the best.
         published: Whether it is a published value.
         differs: Whether it differs from the published value.
+        p: Whether it is a p-value.
     """
 
     value: float
     low: float = math.nan
     high: float = math.nan
-    percent: bool = True
+    unit: str = FRACTION
     signed: bool = False
     best: bool = False
     tied: bool = False
     published: bool = False
     differs: bool = False
+    p: bool = False
 
 
-def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | TableCell]]) -> str:
-    """Formats a table, preceded by comments on required packages and marks.
+Cells = Sequence[Sequence[str | TableCell]]
+
+
+def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str], tests: str = TESTED) -> str:
+    """Formats a table with its caption; one that does not fit on a page as a longtable.
 
     Args:
-        align: ``l`` or ``r`` for each column.
+        align: For each column ``l``, ``r``, or ``S`` for one of results.
         heads: Column headers.
         rows: Texts, in which commands are escaped, and results.
+        caption: Its sentences, without the meaning of marks: metric, number of samples, sources.
+        tests: The tests by which results are tied.
     """
-    cells = [cell for row in rows for cell in row if isinstance(cell, TableCell) and not math.isnan(cell.value)]
-    said = [
-        *([INTERVALS] if any(cell.low < cell.high for cell in cells) else []),
-        *([BOLD] if any(cell.best for cell in cells) else []),
-        *([TIED] if any(cell.tied and not cell.best for cell in cells) else []),
+    columns = [
+        _column(kind, head, [row[at] for row in rows]) for at, (kind, head) in enumerate(zip(align, heads, strict=True))
     ]
-    return "\n".join(
-        [
-            rf"% \usepackage{{booktabs}}{''.join(f'; {name}' for name in said)}",
-            rf"\begin{{tabular}}{{{align}}}",
-            r"\toprule",
-            _line(heads),
-            r"\midrule",
-            *map(_line, rows),
-            r"\bottomrule",
-            r"\end{tabular}",
+    spec = "".join(column[0] for column in columns)
+    head = _line([column[1] for column in columns])
+    body = [_line(cells) for cells in zip(*(column[2] for column in columns), strict=True)]
+    marks = _marks([cell for row in rows for cell in row if isinstance(cell, TableCell)], tests)
+    told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{each}.' for each in marks)])}}}"
+    setup = SETUP + (SMALLER if len(heads) > WIDEST else "")
+    packages = f"% \\usepackage{{booktabs,siunitx{',longtable' if len(body) > LONGEST else ''}}}"
+    if len(body) > LONGEST:
+        again = [r"\toprule", head, r"\midrule"]
+        lines = [
+            "{" + setup + CAPTIONED,
+            rf"\begin{{longtable}}{{{spec}}}",
+            told + r" \\",
+            *again,
+            r"\endfirsthead",
+            *again,
         ]
-    )
+        lines += [*again, r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
+    else:
+        lines = [r"\begin{table}", r"\centering", setup, told, rf"\begin{{tabular}}{{{spec}}}", r"\toprule", head]
+        lines += [r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([packages, *lines])
 
 
-def _line(cells: Sequence[str | TableCell]) -> str:
-    return rf"{' & '.join(number(cell) if isinstance(cell, TableCell) else escaped(cell) for cell in cells)} \\"
+def _marks(cells: Sequence[TableCell], tests: str) -> list[str]:
+    """The meaning of what stands beside numbers."""
+    shown = [cell for cell in cells if not math.isnan(cell.value)]
+    return [
+        *([escaped(INTERVALS)] if any(cell.low < cell.high for cell in shown) else []),
+        *([BOLD] if any(cell.best for cell in shown) else []),
+        *([escaped(f"{TIED} ({tests})")] if any(cell.tied and not cell.best for cell in shown) else []),
+        *([PUBLISHED] if any(cell.published for cell in shown) else []),
+        *([DIFFERS] if any(cell.differs for cell in shown) else []),
+    ]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _column(kind: str, head: str, cells: Sequence[str | TableCell]) -> tuple[str, str, list[str]]:
+    """A column: its alignment, its head and its cells. Intervals and marks stand in a column of their own beside it."""
+    if kind != "S":
+        return kind, escaped(head), [escaped(cell) if isinstance(cell, str) else number(cell) for cell in cells]
+    results = [cell for cell in cells if isinstance(cell, TableCell)]
+    numbers, further = [number(cell) for cell in results], [beside(cell) for cell in results]
+    if not any(further):
+        return f"S[table-format={table_format(numbers)}]", f"{{{escaped(head)}}}", numbers
+    pairs = [f"{one} & {other}" if other else f"{one} &" for one, other in zip(numbers, further, strict=True)]
+    return f"S[table-format={table_format(numbers)}]@{{}}l", rf"\multicolumn{{2}}{{c}}{{{escaped(head)}}}", pairs
 
 
 def number(cell: TableCell) -> str:
-    """Formats a result with its marks and interval: percentages with two decimals, others as the interval's."""
+    """The number of a result, as a column of siunitx reads it; bold if it is the best."""
     if math.isnan(cell.value):
-        return "--"
-    text = _shown(cell.value, cell)
-    marks = [
-        *(["="] if cell.tied and not cell.best else []),
-        *([r"\dagger"] if cell.published else []),
-        *([r"\ast"] if cell.differs else []),
-    ]
-    raised = f"^{{{''.join(marks)}}}" if marks else ""
-    interval = rf"\,[{_shown(cell.low, cell)}, {_shown(cell.high, cell)}]" if cell.low < cell.high else ""
-    text = rf"\mathbf{{{text}}}" if cell.best else text
-    return f"${text}{raised}{interval}$"
+        return "{--}"
+    return rf"\bfseries {_shown(cell.value, cell)}" if cell.best else _shown(cell.value, cell)
+
+
+def beside(cell: TableCell) -> str:
+    """The marks of a result and its interval; empty if it has none."""
+    if math.isnan(cell.value):
+        return ""
+    marks = "".join(
+        mark
+        for mark, given in (
+            ("=", cell.tied and not cell.best),
+            (r"\dagger", cell.published),
+            (r"\ast", cell.differs),
+        )
+        if given
+    )
+    ends = rf"\,[{_shown(cell.low, cell)}, {_shown(cell.high, cell)}]" if cell.low < cell.high else ""
+    return f"${f'^{{{marks}}}' if marks else ''}{ends}$" if marks or ends else ""
+
+
+def table_format(numbers: Sequence[str]) -> str:
+    """The format of a column of siunitx: a sign or <, the digits before the point, after it, and in the exponent."""
+    parts = [re.fullmatch(r"(?:\\bfseries )?([<+-]?)(\d+)\.?(\d*)(?:e(-?)(\d+))?", text) for text in numbers]
+    found = [part.groups("") for part in parts if part is not None]
+    sign = max((each[0] for each in found), default="")
+    whole, after, power = (max((len(each[at]) for each in found), default=0) for at in (1, 2, 4))
+    minus = "-" if any(each[3] for each in found) else ""
+    return f"{sign}{max(whole, 1)}.{after}{f'e{minus}{power}' if power else ''}"
 
 
 def _shown(value: float, cell: TableCell) -> str:
-    """Formats a value or an end of its interval, with the same rounding."""
-    if cell.percent:
-        text = _rounded(value, DECIMALS)
-    elif cell.low < cell.high:
-        half = (cell.high - cell.low) / 2
-        text = _rounded(value, min(max(0, 1 - math.floor(math.log10(half))), MOST_DECIMALS))
-    else:
-        text = _digits(value)
-    return f"+{text}" if cell.signed and value > 0 else text
-
-
-def _rounded(value: float, decimals: int) -> str:
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
-
-
-def _digits(value: float) -> str:
-    digits, _, exponent = f"{value:.{DIGITS}g}".partition("e")
-    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+    """Formats a value or an end of its interval."""
+    if cell.p:
+        return f"<{SMALLEST:.4f}" if value < SMALLEST else f"{value:.4f}"
+    scaled = 100 * value if cell.unit == FRACTION else value
+    return fixed(scaled, decimals_of(cell.unit), cell.signed, separated=False).replace(MINUS, "-")
 
 
 def escaped(text: str) -> str:
     """Escapes LaTeX commands in a text."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-    special |= {"−": "$-$", "×": r"$\times$"}
+    special |= {"−": "$-$", "×": r"$\times$", "κ": r"$\kappa$", "≥": r"$\geq$"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in text)

@@ -11,7 +11,8 @@ import click
 from testbed.cli.options.stored import STORED_MODEL, STORED_SETTING, note
 from testbed.console.completion import stored
 from testbed.console.options import Argument, ManyWords, Option, store_command
-from testbed.console.output import footnote, percent, print_json, table
+from testbed.console.output import footnote, print_json, table
+from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.corruptions import CorruptionErrors
@@ -77,16 +78,12 @@ def _means(found: Sequence[CorruptionErrors]) -> str:
     lines = [
         [
             *(row.model, percent(row.clean)),
-            *(percent(row.mce), _interval(row.low, row.high)),
-            *(percent(row.relative), _interval(row.relative_low, row.relative_high)),
+            *(percent(row.mce), interval(row.low, row.high)),
+            *(percent(row.relative), interval(row.relative_low, row.relative_high)),
         ]
         for row in found
     ]
     return table(["model", "error", "mCE", "95 %", "relative mCE", "95 %"], lines, right=range(1, 6))
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None else f"[{percent(low)}, {percent(high)}]"
 
 
 def _each(found: Sequence[CorruptionErrors]) -> str:

@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import STORED_SETTING, models_argument, note
 from testbed.console.options import ManyWords, Option, store_command
-from testbed.console.output import footnote, percent, print_json, table
+from testbed.console.output import footnote, print_json, table
+from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.unknown import Detection
@@ -93,5 +94,4 @@ def _cells(found: Sequence[Detection]) -> list[list[str]]:
 
 def _value(found: DetectionInterval) -> str:
     """A number with its interval."""
-    ends = "–" if found.low is None else f"[{percent(found.low)}, {percent(found.high)}]"
-    return f"{percent(found.value)} {ends:>14}"
+    return f"{percent(found.value)} {interval(found.low, found.high):>14}"

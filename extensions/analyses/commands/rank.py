@@ -11,22 +11,13 @@ import click
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
 from testbed.console.columns import prose
 from testbed.console.options import store_command
-from testbed.console.output import (
-    CLUSTERED,
-    count,
-    footnote,
-    in_percent,
-    mean_score,
-    print_json,
-    shares,
-    table,
-    with_unit,
-)
+from testbed.console.output import CLUSTERED, count, footnote, print_json, shares, table
+from testbed.entities import FRACTION
 from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
+from testbed.formatting import interval, mean_score, shown_unit, with_unit
 
 if TYPE_CHECKING:
     from testbed.entities import Better
-    from testbed.metrics.inference.ranks import ModelRank
     from testbed.stored_results.ranking import RankedModel, Ranking
 
 
@@ -62,14 +53,14 @@ def command(
     if as_json:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
-    if form == "latex":
-        click.echo(f"% {leading(found)}\n{_latex(found, score, len(settings))}")
-    else:
-        click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
     samples = sorted({setting.n for setting in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
+    if form == "latex":
+        click.echo(f"% {leading(found)}\n{_latex(found, score, len(settings), where, counted)}")
+    else:
+        click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     footnote(
         f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
         f" {order}; intervals: 95 %, of ranks by a paired bootstrap; tied with: ranks of the models without a"
@@ -80,37 +71,37 @@ def command(
 
 
 def _table(found: Ranking, score: str, settings: int) -> str:
-    shown = in_percent(found.spec, found.binary)
+    unit = shown_unit(found.spec, found.binary)
     header = ["rank", "95 %", "model", *_heads(score, settings)]
     header.insert(4, "95 % interval")
     lines = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
-        value = mean_score(row.place.value, shown)
-        lines.append([*places, row.model, value, _interval(row.place, shown), *mean_rank, tied])
+        value = mean_score(row.place.value, unit)
+        lines.append([*places, row.model, value, interval(row.place.low, row.place.high, unit), *mean_rank, tied])
     return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
 
 
-def _interval(place: ModelRank, shown: bool) -> str:
-    if place.low is None or place.high is None:
-        return "–"
-    return f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]"
-
-
-def _latex(found: Ranking, score: str, settings: int) -> str:
+def _latex(found: Ranking, score: str, settings: int, where: str, counted: str) -> str:
     """Formats the table for a paper: the best model in bold, ties with it marked."""
-    shown = in_percent(found.spec, found.binary)
-    scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    unit = shown_unit(found.spec, found.binary)
+    shown = ", %" if unit == FRACTION else f" ({unit})" if unit else ""
     value, *further = _heads(score, settings)
     best = found.rows[0]
     lines: list[list[str | TableCell]] = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
         low, high = row.place.low, row.place.high
-        ends = (math.nan, math.nan) if low is None or high is None else (scale * low, scale * high)
+        ends = (math.nan, math.nan) if low is None or high is None else (low, high)
         is_best = row.place.rank == best.place.rank
-        cell = TableCell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        cell = TableCell(row.place.value, *ends, unit, best=is_best, tied=row.model in best.tied_with)
         lines.append([*places, row.model, cell, *mean_rank, tied])
-    align = f"rrl{'r' * len(further)}l"
-    return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)
+    align = f"rrlS{'r' * (len(further) - 1)}l"
+    heads = ["rank", "95 %", "model", f"{value}{shown}", *further]
+    caption = [
+        f"{with_unit(found.spec, found.binary)} on {where}",
+        f"n = {counted} samples that all {len(found.rows)} models have",
+        "Intervals of ranks: paired bootstrap",
+    ]
+    return tabular(align, heads, lines, caption, "p ≥ 0.05, paired tests with Holm's correction over all pairs")
 
 
 def _heads(score: str, settings: int) -> list[str]:

@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import models_argument, note, required_settings_option
 from testbed.console.options import store_command
-from testbed.console.output import CLUSTERED, footnote, percent, print_json, sample_count, table
+from testbed.console.output import CLUSTERED, footnote, print_json, sample_count, table
+from testbed.formatting import percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.answered import Selective

@@ -11,9 +11,10 @@ import click
 from testbed.cli.run.checks import certificate_as_object, describe_certificate
 from testbed.console.columns import prose
 from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
-from testbed.console.output import metric_value, print_json, table
+from testbed.console.output import print_json, table
 from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
+from testbed.formatting import MINUS
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -101,7 +102,8 @@ def _print(found: Why) -> None:
 
 
 def _number(value: float | None) -> str:
-    return metric_value(value, "", None)
+    """With more digits than elsewhere, since the two numbers of a line differ."""
+    return "not defined" if value is None else f"{value:.6g}".replace("-", MINUS)
 
 
 def _section(heading: str, lines: list[str], otherwise: str) -> None:

@@ -52,7 +52,13 @@ def test_two_models_on_a_setting(program, filled, scores):
     done = program("testbed", "compare", "a", "b", "--on", "val")
     expected = compare(scores["a"], scores["b"])
     line = done.stdout.splitlines()[2]
-    for words in ("val", "300", f"{100 * expected.difference:+.2f} points", f"{expected.only_first}", "a is better"):
+    for words in (
+        "val",
+        "300",
+        f"{100 * expected.difference:+.2f} points".replace("-", "−"),
+        f"{expected.only_first}",
+        "a is better",
+    ):
         assert words in line
     assert "McNemar" in done.stderr
 

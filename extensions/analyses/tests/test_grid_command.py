@@ -9,7 +9,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.extensions.analyses.commands.grid import as_text
-from testbed.extensions.analyses.commands.latex import TableCell, escaped, number, tabular
+from testbed.extensions.analyses.commands.latex import TableCell, beside, escaped, number, tabular
 from testbed.extensions.published.importing import import_results
 
 
@@ -41,9 +41,25 @@ def test_markdown_and_latex(program, url):
     assert lines[4] == r"| vgg\|x | – | 2.00† |"
     text = program("testbed", *words, "latex").stdout
     lines = text.splitlines()
-    assert lines[1:4] == [r"\begin{tabular}{lrr}", r"\toprule", r"top1, \% & val & imagenet-a \\"]
-    assert r"resnet\_50 & $\mathbf{76.13}^{\dagger}\,[75.75, 76.50]$ & -- \\" in lines  # of val's 50,000 images
-    assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
+    heads = (rf"\multicolumn{{2}}{{c}}{{{name}}}" for name in ("val", "imagenet-a"))
+    at = lines.index(r"\begin{tabular}{lS[table-format=2.2]@{}lS[table-format=1.2]@{}l}")
+    assert lines[at : at + 3] == [lines[at], r"\toprule", rf"top1, \% & {' & '.join(heads)} \\"]
+    assert r"resnet\_50 & \bfseries 76.13 & $^{\dagger}\,[75.75, 76.50]$ & {--} & \\" in lines  # of val's 50,000 images
+    assert lines[-3:] == [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    (caption,) = (line for line in lines if line.startswith(r"\caption"))
+    for said in ("top1. ", "n: val 50,000", "Sources of published values: t.", "95 \\% intervals", "Bold: the best"):
+        assert said in caption
+
+
+def test_a_long_table_goes_on_on_the_next_page(program, tmp_path):
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["model", "val"], *([f"m{at}", 50 + at / 10] for at in range(41))])
+    path = str(tmp_path / "store.db")
+    with Store.create(path) as store:
+        import_results(store, tmp_path / "t.csv")
+    text = program("testbed", "grid", "--db-url", path, "val", "--format", "latex").stdout
+    assert text.count("\ntop1, ") == 2  # the head of the first page, and of the others
+    assert text.index(r"\begin{longtable}") < text.index(r"\caption") < text.index(r"\endhead") < text.index("m40 &")
 
 
 def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
@@ -76,32 +92,34 @@ def test_latex_takes_nothing_in_a_name_for_a_command():
 
 
 @pytest.mark.parametrize(
-    ("cell", "text"),
+    ("cell", "text", "further"),
     [
-        (TableCell(97.59259259, 95.9311, 98.5877, tied=True), r"$97.59^{=}\,[95.93, 98.59]$"),
-        (TableCell(100.0, 98.598, 100.0, best=True, tied=True), r"$\mathbf{100.00}\,[98.60, 100.00]$"),
-        (TableCell(62.5, 50.1, 73.3, published=True), r"$62.50^{\dagger}\,[50.10, 73.30]$"),
-        (TableCell(0.76543, 0.7532, 0.7781, percent=False), r"$0.765\,[0.753, 0.778]$"),
-        (TableCell(1234.5, 1100.0, 1400.0, percent=False), r"$1235\,[1100, 1400]$"),
-        (TableCell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
-        (TableCell(0.123456, percent=False), "$0.1235$"),
-        (TableCell(0.0000123456, percent=False), r"$1.235 \cdot 10^{-5}$"),
-        (TableCell(97.59259259, best=True), r"$\mathbf{97.59}$"),
-        (TableCell(0.5512, -0.7501, 1.849, signed=True), r"$+0.55\,[-0.75, +1.85]$"),
-        (TableCell(-2.5512, -3.9, -1.2, signed=True), r"$-2.55\,[-3.90, -1.20]$"),
-        (TableCell(float("nan")), "--"),
+        (TableCell(0.9759259259, 0.959311, 0.985877, tied=True), "97.59", r"$^{=}\,[95.93, 98.59]$"),
+        (TableCell(1.0, 0.98598, 1.0, best=True, tied=True), r"\bfseries 100.00", r"$\,[98.60, 100.00]$"),
+        (TableCell(0.625, 0.501, 0.733, published=True), "62.50", r"$^{\dagger}\,[50.10, 73.30]$"),
+        (TableCell(0.76543, 0.7532, 0.7781, unit="nats"), "0.7654", r"$\,[0.7532, 0.7781]$"),
+        (TableCell(1234.5, 1100.0, 1400.0, unit="points"), "1234.50", r"$\,[1100.00, 1400.00]$"),
+        (TableCell(0.33333, published=True, differs=True), "33.33", r"$^{\dagger\ast}$"),
+        (TableCell(0.123456, unit=""), "0.1235", ""),
+        (TableCell(0.0000123456, unit=""), "1.2e-5", ""),
+        (TableCell(0.0123456, p=True), "0.0123", ""),
+        (TableCell(0.0000123456, p=True), "<0.0001", ""),
+        (TableCell(0.9759259259, best=True), r"\bfseries 97.59", ""),
+        (TableCell(0.005512, -0.007501, 0.01849, signed=True), "+0.55", r"$\,[-0.75, +1.85]$"),
+        (TableCell(-0.025512, -0.039, -0.012, signed=True), "-2.55", r"$\,[-3.90, -1.20]$"),
+        (TableCell(float("nan")), "{--}", ""),
     ],
 )
-def test_numbers_for_a_paper_have_their_interval(cell, text):
-    assert number(cell) == text
+def test_numbers_for_a_paper_have_their_interval(cell, text, further):
+    assert (number(cell), beside(cell)) == (text, further)
 
 
-def test_comments_say_what_the_marks_of_a_table_mean():
+def test_the_caption_says_what_the_marks_of_a_table_mean():
     rows = [["a", TableCell(2.0, 1.0, 3.0, best=True)], ["b", TableCell(1.0, 0.0, 2.0, tied=True)]]
-    first = tabular("lr", ["top1", "s"], rows).splitlines()[0]
-    said = ["[ ]: 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
-    assert first == "; ".join([r"% \usepackage{booktabs}", *said])
-    assert "=:" not in tabular("lr", ["top1", "s"], rows[:1])
+    text = tabular("lS", ["top1", "s"], rows, ["50 % of it"])
+    said = "In brackets: 95 \\% intervals. Bold: the best. =: not significantly different from the best"
+    assert rf"\caption{{50 \% of it. {said} (paired tests" in text
+    assert "=:" not in tabular("lS", ["top1", "s"], rows[:1], [])
 
 
 def test_ties_with_the_best_are_those_of_rank(program, tmp_path):
@@ -114,7 +132,7 @@ def test_ties_with_the_best_are_those_of_rank(program, tmp_path):
     }
     best = next(name for name, row in rows.items() if row["rank"] == 1)
     text = program("testbed", "grid", "digits", "--format", "latex", "--db-url", url).stdout
-    lines = {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
-    assert rf"\mathbf{{{100 * rows[best]['value']:.2f}}}" in lines[best]
+    lines = {line.split(" & ")[0]: line for line in text.splitlines() if ", " in line and line.endswith(r"\\")}
+    assert rf"\bfseries {100 * rows[best]['value']:.2f} &" in lines[best]
     others = set(rows) - {best}
     assert {name for name in others if "{=}" in lines[name]} == set(rows[best]["tied_with"])

@@ -46,7 +46,7 @@ def test_the_table(store, program):
     line = done.stdout.splitlines()[2]
     assert line.split()[:7] == ["a", "3", "6", "50.00", "%", "50.00", "%"]
     assert "cat" in line
-    assert "[0.00 %, 65.76 %]" in line
+    assert "[0.00, 65.76]" in line
     assert line.endswith(" 100.00 points")
     assert "top1 on val by class: 3 groups, 6 samples; intervals: 95 %, Wilson" in done.stderr
 

@@ -157,7 +157,7 @@ def test_the_answer_says_who_leads_by_how_much_and_whether_it_is_significant(sto
         put_scores(store, model, "losses", np.full(30, loss), name="nll")
     assert (
         answer("losses", "--score", "nll", "--better", "lower")
-        == "third 0.25 leads; −0.25 against half, significant (Holm)"
+        == "third 0.2500 leads; −0.2500 against half, significant (Holm)"
     )
 
 

@@ -13,7 +13,9 @@ import click
 from testbed.cli.options.stored import models_argument, models_option, note, score_option, setting_argument
 from testbed.console.groups import Group
 from testbed.console.options import store_command
-from testbed.console.output import count, footnote, mean_score, print_json, say, shares, table
+from testbed.console.output import count, footnote, print_json, say, shares, table
+from testbed.entities import FRACTION
+from testbed.formatting import bare_value, interval, mean_score
 
 if TYPE_CHECKING:
     from testbed.eval_settings.base.anchor_file import AnchorFile, Errors
@@ -149,15 +151,16 @@ def _level(file: AnchorFile) -> str:
 
 
 def _estimates(found: Sequence[ScoreEstimate], file: AnchorFile, points: bool) -> str:
+    unit = _unit(points)
     header = ["model", f"estimated {file.score}", "interval", "rank", "true", "error"]
     lines = [
         [
             estimate.model,
-            mean_score(estimate.value, points),
-            f"[{mean_score(estimate.low, points)}, {mean_score(estimate.high, points)}]",
+            mean_score(estimate.value, unit),
+            interval(estimate.low, estimate.high, unit),
             f"{estimate.rank} ({estimate.rank_low}–{estimate.rank_high})",
-            "–" if estimate.true is None else mean_score(estimate.true, points),
-            "–" if estimate.true is None else _amount(estimate.value - estimate.true, points, "+"),
+            "–" if estimate.true is None else mean_score(estimate.true, unit),
+            "–" if estimate.true is None else bare_value(estimate.value - estimate.true, unit, signed=True),
         ]
         for estimate in found
     ]
@@ -166,11 +169,12 @@ def _estimates(found: Sequence[ScoreEstimate], file: AnchorFile, points: bool) -
 
 def _ways(found: AnchorChoice) -> str:
     """The mean error of each way: a row for each method, a column for each estimator."""
+    unit = _unit(found.file.fraction)
     estimators = [name for name in _ESTIMATORS if any(way[1] == name for way in found.errors)]
     lines = [
         [
             method,
-            *(_amount(found.errors[method, estimator].mean_absolute, found.file.fraction) for estimator in estimators),
+            *(bare_value(found.errors[method, estimator].mean_absolute, unit) for estimator in estimators),
         ]
         for method in _METHODS
         if (method, estimators[0]) in found.errors
@@ -180,12 +184,11 @@ def _ways(found: AnchorChoice) -> str:
 
 def _error(each: Errors, points: bool) -> str:
     ranks = "" if each.rank_correlation is None else f" (rank correlation {each.rank_correlation:.2f})"
-    return f"{_amount(each.mean_absolute, points)}{' points' if points else ''} on average{ranks}"
+    return f"{bare_value(each.mean_absolute, _unit(points))}{' points' if points else ''} on average{ranks}"
 
 
-def _amount(value: float, points: bool, sign: str = "") -> str:
-    text = f"{100 * value:{sign}.2f}" if points else f"{value:{sign}.4g}"
-    return text.replace("-", "−")
+def _unit(fraction: bool) -> str:
+    return FRACTION if fraction else ""
 
 
 def _as_object(found: AnchorChoice, path: Path) -> dict[str, object]:

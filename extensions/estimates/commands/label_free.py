@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import STORED_SETTING, models_argument, note, required_settings_option
 from testbed.console.options import Option, store_command
-from testbed.console.output import count, footnote, percent, print_json, table
+from testbed.console.output import count, footnote, print_json, table
+from testbed.formatting import fixed, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.estimates.label_free import LabelFree, OnShift
@@ -90,7 +91,7 @@ def _estimates(rows: Sequence[OnShift]) -> str:
 def _with_error(value: float | None, true: float | None) -> str:
     if value is None or true is None:
         return percent(value)
-    return f"{percent(value)} ({100 * (value - true):+.1f})".replace("-", "−")
+    return f"{percent(value)} ({fixed(100 * (value - true), 1, signed=True)})"
 
 
 def _summary(found: LabelFree) -> str:

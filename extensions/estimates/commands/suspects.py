@@ -11,6 +11,7 @@ import click
 from testbed.cli.options.stored import limit_option, models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, say, table
+from testbed.formatting import fixed
 
 if TYPE_CHECKING:
     from testbed.extensions.estimates.suspects import Suspect
@@ -64,7 +65,7 @@ def _samples(found: Sequence[Suspect]) -> str:
             *("–" if suspect.said_name is None else suspect.said_name, f"{suspect.said_by} of {suspect.best}"),
             *(
                 f"{suspect.wrong} of {suspect.models}",
-                f"{suspect.discrimination:.2f} ± {suspect.error:.2f}".replace("-", "−"),
+                f"{fixed(suspect.discrimination, 2)} ± {fixed(suspect.error, 2)}",
             ),
             " and ".join(
                 [*(["the best models"] if suspect.alike else []), *(["discrimination"] if suspect.negative else [])]

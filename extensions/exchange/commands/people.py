@@ -10,7 +10,8 @@ import click
 
 from testbed.cli.options.stored import STORED_SETTING
 from testbed.console.options import Argument, Option, store_command
-from testbed.console.output import footnote, percent, print_json, table
+from testbed.console.output import footnote, print_json, table
+from testbed.formatting import percent
 
 
 @store_command

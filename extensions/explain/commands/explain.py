@@ -13,8 +13,10 @@ import click
 from testbed.cli.options.stored import model_argument, note, setting_argument
 from testbed.console.columns import line_width
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use, use_own_names
-from testbed.console.output import count, fitted, percent, print_json, say
+from testbed.console.output import count, fitted, print_json, say
+from testbed.entities import FRACTION
 from testbed.errors import TestbedError
+from testbed.formatting import difference, percent
 from testbed.inputs import active
 
 if TYPE_CHECKING:
@@ -128,10 +130,10 @@ def command(
 
 def _print(found: Explanation, origin: str, everything: bool) -> None:
     for target in found.targets:
-        gap = 100 * (target.stored - target.value)
+        gap = difference(target.stored - target.value, FRACTION)
         click.echo(
             f"{target.metric}: published {_number(target.value, target.rounding)} ({origin}); stored"
-            f" {percent(target.stored)} on {count(found.samples, 'sample')}; {gap:+.2f} points"
+            f" {percent(target.stored)} on {count(found.samples, 'sample')}; {gap}"
         )
     shown = [row for row in found.rows if row.verdict != "excluded"]
     excluded = [row for row in found.rows if row.verdict == "excluded"]
@@ -164,7 +166,7 @@ def _width(row: VariantResult) -> str:
     from testbed.extensions.explain.explanation import Z
 
     widest = max(row.estimates, key=lambda each: each.error)
-    return "exact" if widest.exact and not widest.samples else f"{100 * widest.half_width(Z):.2f}"
+    return "exact" if widest.exact and not widest.samples else percent(widest.half_width(Z))
 
 
 def _print_rest(found: Explanation) -> None:

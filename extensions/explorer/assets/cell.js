@@ -10,7 +10,7 @@
     return found;
   }
   const told = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
-  const number = (value, unit) => (value === null ? "–" : unit === "fraction" ? `${(100 * value).toFixed(2)} %` : String(Number(value.toPrecision(6))));
+  const number = (value, unit) => T.numbers.meanScore(value, unit);
   function list(pairs) {
     return E("dl", { class: "facts" }, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value.nodeType ? value : told(value))]));
   }
@@ -126,7 +126,7 @@
     main.replaceChildren(E("h1", {}, ...(a.model === b.model && a.setting === b.setting ? ["Two runs of ", T.name(a.model), " on ", T.name(a.setting)] : [T.name(names[0]), " and ", T.name(names[1])])), E("ul", {}, E("li", {}, ...whole(a)), E("li", {}, ...whole(b))), E("p", {}, E("a", { href: T.link("compare", [a.id, b.id]) }, "Compare their samples, with the test of the difference")),
       E("div", { class: "panels" }, E("section", { class: "panel" }, E("h2", {}, "Differences in the numbers"),
         T.table({ id: "numbers", caption: "Metrics of both", count: metrics.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "a", label: names[0], number: true }, { key: "b", label: names[1], number: true }, { key: "d", label: "difference", number: true }],
-          rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } })),
+          rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : T.numbers.difference(gap, unit)] }; } })),
       part("Differences in the identity", "identity", identity, "None: both have the same identity."), part("Differences in files and versions", "versions", record, "None recorded."), part("Differences in the environment", "environment", environment, "Nothing.")));
   }
   /* True × predicted classes; a number leads to its samples. */

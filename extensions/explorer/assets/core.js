@@ -127,8 +127,6 @@ window.T = (() => {
   function box(label, key, value, attributes) {
     return element("label", {}, label, element("input", { id: `box-${key}`, "data-key": key, type: "search", value: value || "", onchange: (event) => change({ [key]: event.target.value || null }), ...attributes }));
   }
-  const percent = (value, digits) => (value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits ?? 2));
-  const points = (value) => (value > 0 ? "+" : "") + value.toFixed(2);
   const announce = (text) => { live.textContent = text; };
 
   function show(heading, lines, x, y) {
@@ -202,5 +200,5 @@ window.T = (() => {
     T.index().catch(() => {}); // shown on every page; the view reports errors
     draw();
   }
-  return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, start, at };
+  return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, announce, show, hide, view, start, at };
 })();

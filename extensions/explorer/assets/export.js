@@ -15,36 +15,71 @@
   const safe = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
   const quoted = (cell) => { const text = safe(String(cell ?? "")); return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
   const csv = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
-  const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
-  const tex = (cell) => String(cell ?? "").replace(/[\\~^–&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
-  /* A table with booktabs, preceded by comments on its marks; numbers are already in LaTeX. Matches testbed grid --format latex. */
-  function tabular(heads, rows, said) {
-    const line = (cells) => `${cells.join(" & ")} \\\\`;
-    return [`% ${["\\usepackage{booktabs}", ...said].join("; ")}`, `\\begin{tabular}{l${"r".repeat(heads.length - 1)}}`, "\\toprule", line(heads.map(tex)), "\\midrule", ...rows.map(line), "\\bottomrule", "\\end{tabular}", ""].join("\n");
+  /* A result in a table of texts: its exact value in the metric's unit, its interval, its number of samples. */
+  const measured = (value, unit) => ({ value, unit, low: NaN, high: NaN, n: NaN });
+  const exact = (of, end) => Number((of.percent ? end / 100 : end).toPrecision(10)); // ends are known to ten digits
+  function result(of, at) {
+    const [low, high] = T.interval(of, at);
+    return { value: of.raw[at], unit: of.unit, low: exact(of, low), high: exact(of, high), n: of.n[at], metric: of.metric, origin: of.origin[at], differs: Boolean((of.published[at] || {}).differs) };
   }
-  const NUMERIC = /^[+-]?\d+\.\d+$/, DECIMALS = 2, DIGITS = 4, MOST_DECIMALS = 6;
-  const plain = (given) => {
-    const value = NUMERIC.test(given) ? Number(given) : given;
-    return typeof value !== "number" ? tex(value) : Number.isNaN(value) ? "--" : `$${Number.isInteger(value) ? value : value.toPrecision(DIGITS)}$`;
-  };
-  const latex = ([head, ...body]) => tabular(head, body.map((row) => row.map(plain)), []);
+  const isResult = (cell) => cell !== null && typeof cell === "object";
+  /* Rows for a spreadsheet: each column of results has its number of samples, its interval and its unit beside it. */
+  function sheet([head, ...body]) {
+    const known = (value) => (Number.isNaN(value) ? "" : value), places = head.map((_, at) => at), results = places.map((at) => body.map((row) => row[at]).filter(isResult));
+    const more = results.map((own) => [...(own.some(({ n }) => !Number.isNaN(n)) ? ["n"] : []), ...(own.some(({ low, high }) => low < high) ? ["low", "high"] : []), ...(own.length ? ["unit"] : [])]);
+    return [places.flatMap((at) => [head[at], ...more[at].map((key) => `${head[at]} ${key}`)]),
+      ...body.map((row) => places.flatMap((at) => (isResult(row[at]) ? [known(row[at].value), ...more[at].map((key) => (Number.isNaN(row[at].value) ? "" : known(row[at][key])))] : [row[at]])))];
+  }
+
+  // LaTeX, as testbed grid --format latex writes it -------------------------------------------------------------------
+
+  const LONGEST = 40, WIDEST = 6, SMALLER = "\\footnotesize\\setlength{\\tabcolsep}{3pt}", SETUP = "\\sisetup{mode=text, detect-weight, retain-explicit-plus}", TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference";
+  const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--", "−": "$-$", "×": "$\\times$" };
+  const tex = (cell) => String(cell ?? "").replace(/[\\~^–−×&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
+  const { decimalsOf, fixed, FRACTION } = T.numbers, plain = (value, unit) => fixed(unit === FRACTION ? 100 * value : value, decimalsOf(unit), false, false).replaceAll("−", "-");
+  const texNumber = ({ value, unit, best }) => (Number.isNaN(value) ? "{--}" : `${best ? "\\bfseries " : ""}${plain(value, unit)}`);
+  function beside({ value, unit, low, high, tied, best, origin, differs }) {
+    if (Number.isNaN(value)) return "";
+    const marks = `${tied && !best ? "=" : ""}${isPublished(origin) ? "\\dagger" : ""}${differs ? "\\ast" : ""}`, ends = low < high ? `\\,[${plain(low, unit)}, ${plain(high, unit)}]` : "";
+    return marks || ends ? `$${marks ? `^{${marks}}` : ""}${ends}$` : "";
+  }
+  const isPublished = (origin) => (origin || "").startsWith("published");
+  function tableFormat(numbers) {
+    const found = numbers.map((text) => /^(?:\\bfseries )?(-?)(\d+)\.?(\d*)(?:e(-?)(\d+))?$/.exec(text)).filter(Boolean), most = (at) => Math.max(0, ...found.map((each) => (each[at] || "").length)), signed = (at) => (found.some((each) => each[at]) ? "-" : "");
+    return `${signed(1)}${Math.max(1, most(2))}.${most(3)}${most(5) ? `e${signed(4)}${most(5)}` : ""}`;
+  }
+  /* Alignment, head and cells of a column; intervals and marks of results stand in one of their own beside it. */
+  function texColumn(head, cells) {
+    const results = cells.map((cell) => (isResult(cell) ? cell : measured(NaN, ""))), any = cells.some(isResult);
+    if (!any) return [cells.length && cells.every((cell) => typeof cell === "number") ? "r" : "l", tex(head), cells.map((cell) => (typeof cell === "number" && Number.isInteger(cell) ? T.numbers.count(cell) : tex(cell)))];
+    const numbers = results.map(texNumber), further = results.map(beside), spec = `S[table-format=${tableFormat(numbers)}]`;
+    if (!further.some(Boolean)) return [spec, `{${tex(head)}}`, numbers];
+    return [`${spec}@{}l`, `\\multicolumn{2}{c}{${tex(head)}}`, numbers.map((text, at) => (further[at] ? `${text} & ${further[at]}` : `${text} &`))];
+  }
+  const distinct = (list) => [...new Set(list.filter(Boolean))];
+  /* What the numbers are, of how many samples and from where, and what the marks mean. */
+  function captioned(title, cells) {
+    const all = cells.filter((each) => !Number.isNaN(each.value)), sizes = all.map(({ n }) => n).filter((n) => n > 0), least = Math.min(...sizes), most = Math.max(...sizes), { count } = T.numbers;
+    const metrics = distinct(all.map((each) => each.metric)), sources = distinct(all.map(({ origin }) => isPublished(origin) && (/\((.*)\)$/.exec(origin) || [])[1])).sort();
+    const said = [title, ...(metrics.length ? [`${metrics.length > 1 ? "Metrics" : "Metric"}: ${metrics.join(", ")}`] : []), ...(sizes.length ? [`n = ${least === most ? count(most) : `${count(least)} to ${count(most)}`} samples`] : []), ...(sources.length ? [`Sources of published values: ${sources.join(", ")}`] : []), ...(all.some(({ low, high }) => low < high) ? ["In brackets: 95 % intervals"] : [])].map(tex);
+    if (all.some(({ best }) => best)) said.push("Bold: the best");
+    if (all.some(({ tied, best }) => tied && !best)) said.push(tex(`=: not significantly different from the best (${TESTED})`));
+    if (all.some(({ origin }) => isPublished(origin))) said.push("$\\dagger$: published, not measured here");
+    if (all.some(({ differs }) => differs)) said.push("$\\ast$: differs from the published value");
+    return `\\caption{${said.map((each) => `${each}.`).join(" ")}}`;
+  }
+  function latex(title, [heads, ...body]) {
+    const columns = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
+    const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], setup = `${SETUP}${heads.length > WIDEST ? SMALLER : ""}`;
+    const table = long ? [`{${setup}\\setlength{\\LTcapwidth}{\\linewidth}`, `\\begin{longtable}{${spec}}`, `${caption} \\\\`, ...top, "\\endfirsthead", ...top, "\\endhead", "\\bottomrule", "\\endfoot", ...lines, "\\end{longtable}}"]
+      : ["\\begin{table}", "\\centering", setup, caption, `\\begin{tabular}{${spec}}`, ...top, ...lines, "\\bottomrule", "\\end{tabular}", "\\end{table}"];
+    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}}`, ...table, ""].join("\n");
+  }
   /* Models × columns: the best in bold, marks of ties and of published values. */
   function results(index, rows, columns, tied) {
     const best = columns.map((of) => { const way = T.direction(of), there = way ? rows.map((at) => of.value[at]).filter((each) => !Number.isNaN(each)) : []; return there.length ? way * there.reduce((most, each) => Math.max(most, way * each), -Infinity) : NaN; });
-    let intervals = false, ties = false;
-    const cell = (of, place, at) => {
-      const value = of.value[at], [low, high] = T.interval(of, at), known = low < high, first = value === best[place], tie = !first && tied[place] && tied[place].has(at);
-      if (Number.isNaN(value)) return "--";
-      intervals ||= known; ties ||= tie;
-      const decimals = of.percent ? DECIMALS : Math.min(Math.max(0, 1 - Math.floor(Math.log10((high - low) / 2))), MOST_DECIMALS);
-      const shown = (number) => (of.percent || known ? number.toFixed(decimals) : String(Number(number.toPrecision(DIGITS)))), text = shown(value);
-      const marks = `${tie ? "=" : ""}${of.origin[at].startsWith("published") ? "\\dagger" : ""}${(of.published[at] || {}).differs ? "\\ast" : ""}`;
-      return `$${first ? `\\mathbf{${text}}` : text}${marks ? `^{${marks}}` : ""}${known ? `\\,[${shown(low)}, ${shown(high)}]` : ""}$`;
-    };
-    const body = rows.map((at) => [tex(index.models[at].name), ...columns.map((of, place) => cell(of, place, at))]);
-    const said = [...(intervals ? ["[ ]: 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? [`=: does not differ significantly from the best${tied.some((each) => each.unpaired) ? "; without paired tests, as if the models had seen different samples" : ""} (shaded on the page)`] : []),
-      ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from the published value"] : [])];
-    return tabular(["model", ...columns.map(T.label)], body, said);
+    const cell = (of, place, at) => ({ ...result(of, at), best: of.value[at] === best[place], tied: Boolean(tied[place] && tied[place].has(at)) });
+    return latex("Results of models", [["model", ...columns.map(T.label)], ...rows.map((at) => [index.models[at].name, ...columns.map((of, place) => cell(of, place, at))])]);
   }
   const entry = (key, fields) => `@misc{${key},\n${Object.entries(fields).filter(([, value]) => value).map(([name, value]) => `  ${name} = {${value}},\n`).join("")}}\n`;
   /* An entry for measured results, if any, and one for each source of published values. */
@@ -54,12 +89,12 @@
       title: `Published results of {${tex(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
       note: [of.revision && `revision ${tex(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(tex).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
   }
-  /* Buttons: rows() gives a table of texts with raw values, tex() one for LaTeX if it is another one, svg() a picture. */
+  /* Buttons: rows() gives a table of texts, counts and results, tex() one for LaTeX if it is another one, svg() a picture. */
   function exports(name, { rows, tex: table, svg }) {
     const button = (id, text, action) => E("button", { type: "button", id, onclick: action }, text);
     return E("div", { class: "exports" }, ...(rows ? [
-      button("csv", "CSV", async () => save(`${name}.csv`, csv(await rows()), "text/csv")),
-      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(await rows()), "text/plain")),
+      button("csv", "CSV", async () => save(`${name}.csv`, csv(sheet(await rows())), "text/csv")),
+      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(name, await rows()), "text/plain")),
       button("bibtex", "BibTeX", async () => save(`${name}.bib`, bibtex(await T.index()), "text/plain"))] : []),
     ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
   }
@@ -83,5 +118,5 @@
     };
     image.src = url;
   }
-  Object.assign(T, { exports, results });
+  Object.assign(T, { exports, results, result, measured, exact });
 })();

@@ -49,9 +49,10 @@
   }
   function unpack(doc, number, own) {
     const scale = doc.percent ? 100 : 1, of = (list, at) => (Array.isArray(list) ? list[at] : list);
-    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), low = new Float64Array(number).fill(NaN), high = new Float64Array(number).fill(NaN), id = new Int32Array(number), origin = new Array(number).fill("");
+    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), low = new Float64Array(number).fill(NaN), high = new Float64Array(number).fill(NaN), id = new Int32Array(number), raw = new Float64Array(number).fill(NaN), origin = new Array(number).fill("");
     doc.models.forEach((model, at) => {
       value[model] = doc.values[at] === null ? NaN : doc.values[at] * scale;
+      raw[model] = doc.values[at] ?? NaN;
       n[model] = of(doc.n, at) ?? NaN;
       error[model] = (of(doc.stderr, at) ?? NaN) * scale;
       low[model] = (doc.low[at] ?? NaN) * scale;
@@ -59,7 +60,7 @@
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, raw, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
   }
   /* A value's text for a cell of a table. Marked are published values, those that differ from published ones, and
      those with samples that could not be read; pointing at one says which. */

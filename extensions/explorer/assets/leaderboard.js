@@ -113,7 +113,7 @@
   }
   function number(of, at, intervals) {
     if (Number.isNaN(of.value[at])) return "–";
-    const shown = (value) => (of.percent ? T.percent(value) : String(Number(value.toPrecision(4)))), text = shown(of.value[at]);
+    const shown = (value) => T.numbers.shown(of, value), text = shown(of.value[at]);
     const [low, high] = intervals ? T.interval(of, at) : [NaN, NaN];
     return high > low ? `${text} [${shown(low)}, ${shown(high)}]` : text;
   }
@@ -127,9 +127,9 @@
       ...Object.values(means).map(({ value }) => T.percent(value[at])), ...own, ...(trained ? [pretraining] : [])] };
   }
   function texts({ index, rows, loaded, means, ranked }) {
-    const plain = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(8))));
+    const mean = (key, value) => (key === MEAN_RANK ? T.measured(value, "rank") : T.measured(value / 100, T.numbers.FRACTION));
     return [["model", "model_type", ...(ranked ? ["rank"] : []), ...Object.keys(means), ...loaded.map((of) => label(of))],
-      ...rows.map((at) => [index.models[at].name, index.models[at].type, ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []), ...Object.values(means).map(({ value }) => plain(value[at])), ...loaded.map((of) => plain(of.value[at]))])];
+      ...rows.map((at) => [index.models[at].name, index.models[at].type, ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []), ...Object.entries(means).map(([key, { value }]) => mean(key, value[at])), ...loaded.map((of) => T.result(of, at))])];
   }
   T.label = label;
   T.view("leaderboard", { title: () => "Leaderboard", nav: "Leaderboard", render });

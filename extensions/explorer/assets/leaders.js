@@ -29,7 +29,7 @@
   }
   /* The line about the models that are shown, where others are not. */
   function ofShown(index, of, tests) {
-    const way = T.direction(of), name = (at) => index.models[at].name, told = (at) => (of.percent ? `${T.percent(of.value[at])} %` : String(Number(of.value[at].toPrecision(4))));
+    const way = T.direction(of), name = (at) => index.models[at].name, told = (at) => `${T.numbers.shown(of, of.value[at])}${of.percent ? " %" : ""}`;
     const models = index.models.map(({ at }) => at).filter((at) => !Number.isNaN(of.value[at])).sort((a, b) => way * (of.value[b] - of.value[a]) || a - b), [best] = models;
     if (!way || tests === undefined || best === undefined) return "";
     if (!tests || !tests.has(best)) return `${way > 0 ? "highest" : "lowest"} ${of.metric} of the models shown: ${models.slice(0, NAMED).map((at) => `${name(at)} ${told(at)}`).join(", ")}; the differences are not tested`;

@@ -2,8 +2,8 @@
 /* The page of a model: all its results; and of a setting: all models on it. */
 (() => {
   const E = T.element, PARTS = 24; // columns that are loaded at once
-  const shown = (of, at) => (of.percent ? T.percent(of.value[at]) : String(Number(of.value[at].toPrecision(4))));
-  const told = (of, value) => (of.percent ? value.toFixed(2) : String(Number(value.toPrecision(4))));
+  const shown = (of, at) => T.numbers.shown(of, of.value[at]);
+  const told = (of, value) => T.numbers.shown(of, value);
   const spread = (of, at) => { const [low, high] = T.interval(of, at); return high > low ? `${told(of, low)} – ${told(of, high)}` : "–"; };
 
   async function modelView(state, main, current) {
@@ -19,8 +19,8 @@
     const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
     const on = T.pins().includes(name), settings = T.models.shortened(rows.map(({ about }) => about.name));
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
-      E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity")),
-    T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
+      E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity"), ...(index.disagreements ? [" ", E("a", { id: "published-about", href: T.link("published", [name], {}) }, "What is published")] : [])),
+    T.exports(name, { rows: () => [["column", "metric", "value", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, T.result(of, model.at), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
       columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
       rowAt: (at) => {
@@ -48,7 +48,7 @@
       } });
     main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
       E("div", { class: "controls" }, T.models.finder(state.query), setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
-      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
+      T.exports(name, { rows: () => [["model", "model_type", of.metric], ...rows.map((each) => [each.name, each.type, T.result(of, each.at)])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
     T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });
   }
   T.view("model", { title: (state) => state.parts.join("/"), render: modelView });

@@ -152,13 +152,13 @@
     const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query));
     if (!current()) return;
     const { parts, svg, paint } = drawing(index, given, found);
-    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), settings(controls(index, given), types(index, given)), ...(svg ? [T.exports(`${given.y}-${given.x}`, { svg, rows: () => [["model", "model_type", given.x, given.y], ...found.rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] })] : []), ...parts);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), settings(controls(index, given), types(index, given)), ...(svg ? [T.exports(`${given.y}-${given.x}`, { svg, rows: () => [["model", "model_type", given.x, given.y], ...found.rows.map((each) => [each.model.name, each.model.type, T.result(found.x, each.model.at), T.result(found.y, each.model.at)])] })] : []), ...parts);
     paint();
   }
   async function robustnessView(state, main, current) {
     const index = await T.index();
     if (!accuracies(index).length) throw new Error("There are no accuracies");
-    const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query)), { line, rows } = found, lines = await others(index, given);
+    const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query)), { x, y, line, rows } = found, lines = await others(index, given);
     if (!current()) return;
     const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y)).map((each, at) => ({ ...each, place: at + 1 })), shown = T.models.first(sorted, (each) => each.model.name), names = T.models.cells(shown.map((each) => each.model.name));
     T.chosen.pair = T.chosen.pairOn(index, found.y);
@@ -166,7 +166,7 @@
     const cells = (each) => [each.place, names.cell(each.model.name), each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
     const { parts, svg, paint } = drawing(index, given, found);
     main.replaceChildren(E("h1", {}, "Effective robustness"), E("p", { class: "note" }, line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`), settings(controls(index, given), types(index, given)), ...parts,
-      T.exports("effective-robustness", { svg, rows: () => [head.map((each) => each.label), ...sorted.map((each) => [each.place, each.model.name, each.model.type, each.x, each.y, each.over])] }),
+      T.exports("effective-robustness", { svg, rows: () => [head.map((each) => each.label), ...sorted.map((each) => [each.place, each.model.name, each.model.type, T.result(x, each.model.at), T.result(y, each.model.at), T.measured(each.over / 100, T.numbers.FRACTION)])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: shown.length, searched: true, rowAt: (at) => ({ pinned: names.pinned(shown[at].model.name), cells: cells(shown[at]) }) }), lines);
     paint();
   }

@@ -3,18 +3,18 @@
 (() => {
   const E = T.element, FEW = 8, MOST = 24, LISTED = 20, PARTS = 7; // boxes that are always open, and lines whose best checkpoint has a name; lines of a plot; failures that are listed; parts of an axis
   const open = new Set(), count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`, unique = (all) => [...new Set(all)];
-  const told = (line, value) => (line.percent ? value.toFixed(2) : String(Number(value.toPrecision(4)))), spread = (line, { low, high }) => (high > low ? `${told(line, low)} – ${told(line, high)}` : "");
+  const told = (line, value) => T.numbers.shown(line, value), spread = (line, { low, high }) => (high > low ? `${told(line, low)} – ${told(line, high)}` : "");
   const measure = (line) => (line.percent ? "%" : line.unit || line.metric), isRate = (line) => line.percent && line.better === "higher";
 
   /* The line of a run on a setting; rates in percent. */
   function lineOf(run, doc, curve) {
     const scaled = (value) => (value === null ? NaN : curve.percent ? 100 * value : value);
-    return { ...curve, run, name: curve.setting, lacking: 0, points: curve.at.map((at, place) => ({ step: doc.checkpoints[at][0], model: doc.checkpoints[at][1], label: `${doc.unit} ${doc.checkpoints[at][0].toLocaleString("en")}`, value: scaled(curve.value[place]), low: scaled(curve.low[place]), high: scaled(curve.high[place]), n: curve.n[place], evaluation: curve.evaluations[place], best: place === curve.best })) };
+    return { ...curve, run, name: curve.setting, lacking: 0, points: curve.at.map((at, place) => ({ step: doc.checkpoints[at][0], model: doc.checkpoints[at][1], label: `${doc.unit} ${doc.checkpoints[at][0].toLocaleString("en")}`, value: scaled(curve.value[place]), raw: curve.value[place], low: scaled(curve.low[place]), high: scaled(curve.high[place]), n: curve.n[place], evaluation: curve.evaluations[place], best: place === curve.best })) };
   }
   /* The mean of lines at the checkpoints that all have, from the mean of the lower ends to that of the upper ends: about 95 % or more, whichever samples the settings share. */
   function average(run, own) {
     const at = own.map(({ points }) => new Map(points.map((each) => [each.step, each]))), steps = unique(at.flatMap((each) => [...each.keys()])).sort((a, b) => a - b), whole = steps.filter((step) => at.every((each) => each.has(step)));
-    const points = whole.map((step) => { const all = at.map((each) => each.get(step)), mean = (key) => all.reduce((sum, each) => sum + each[key], 0) / all.length; return { ...all[0], value: mean("value"), low: mean("low"), high: mean("high"), n: null, evaluation: null, best: false }; });
+    const points = whole.map((step) => { const all = at.map((each) => each.get(step)), mean = (key) => all.reduce((sum, each) => sum + each[key], 0) / all.length; return { ...all[0], value: mean("value"), raw: mean("raw"), low: mean("low"), high: mean("high"), n: null, evaluation: null, best: false }; });
     if (points.length) points.reduce((best, each) => (each.value > best.value ? each : best)).best = true;
     return { ...own[0], run, name: `mean of ${own.length} settings`, metric: unique(own.map((each) => each.metric)).join(", "), points, lacking: steps.length - whole.length };
   }
@@ -136,7 +136,7 @@
     const checkpoints = unique(lines.flatMap((line) => line.points.map(({ step }) => `${line.run.name}\n${step}`))).length;
     const { legend, plot } = drawn(title, lines, styles(index, lines), several), note = `${count(checkpoints, "checkpoint")}; bars are intervals of 95 % over samples; the best checkpoint of each line is outlined.`;
     T.shownPlot = plot;
-    main.replaceChildren(...top, T.exports("training", { svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value", "low", "high", "n"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, each.value, ...[each.low, each.high].map((end) => (Number.isNaN(end) ? "" : end)), each.n]))] }),
+    main.replaceChildren(...top, T.exports("training", { svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, { ...T.measured(each.raw, line.unit), low: T.exact(line, each.low), high: T.exact(line, each.high), n: each.n ?? NaN }]))] }),
       plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), ...[changed(chosen(runs, docs, on, false, metric).lines, several, query, current)].filter(Boolean), table(lines, several));
     plot.paint();
   };

@@ -22,6 +22,7 @@ from testbed.extensions.explorer.documents import script
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.extensions.explorer.overview import column_group, family_of, pretraining_of
+from testbed.formatting import bare_value, difference, interval, mean_score
 from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
@@ -312,7 +313,7 @@ def test_models_are_found_by_their_parameters_and_their_date(browser, own, own_s
 
 
 @drive
-def test_averages_intervals_and_downloads(page, table, tmp_path, index):
+def test_averages_intervals_and_downloads(page, table, tmp_path, index, published):
     go(page, "leaderboard?cols=imagenet-r|imagenet-a&mean=1&ci=1", '[data-sort="average"]')
     row = page.locator("#board tbody tr").first
     name = row.locator("th a").inner_text()
@@ -331,7 +332,19 @@ def test_averages_intervals_and_downloads(page, table, tmp_path, index):
         download.value.save_as(tmp_path / f"results.{ending}")
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = {each["model"]: each for each in csv.DictReader(file)}
-    assert float(rows[name]["imagenet-r"]) == pytest.approx(both[0], abs=1e-4)
+    with Store.open(published) as store:
+        stored = {
+            (each.model, each.eval_setting): each.value
+            for each in store.results.find(None, ["imagenet-r", "imagenet-a"], ["top1"])
+        }
+    for model, row in rows.items():  # to the last bit
+        for column in ("imagenet-r", "imagenet-a"):
+            assert (float(row[column]) if row[column] else None) == stored.get((model, column)), (model, column)
+            assert row[f"{column} unit"] == ("fraction" if row[column] else "")
+    own = rows[name]
+    assert float(own["average"]) == pytest.approx(np.mean(both) / 100)
+    assert own["imagenet-a n"] == "7500"
+    assert [float(own[f"imagenet-a {end}"]) for end in ("low", "high")] == pytest.approx([low, high], abs=1e-4)
     assert name.replace("_", "\\_") in (tmp_path / "results.tex").read_text()
     written = (tmp_path / "results.bib").read_text()
     assert index["sources"]
@@ -402,7 +415,9 @@ def test_the_keyboard_goes_through_the_models(page, table):
 @drive
 def test_effective_robustness_is_sorted_and_severities_are_averaged(page, table):
     go(page, "robustness", "#robustness")
-    shown = [float(text) for text in page.locator("#robustness tbody td:nth-child(6)").all_inner_texts()]
+    shown = [
+        float(text.replace("−", "-")) for text in page.locator("#robustness tbody td:nth-child(6)").all_inner_texts()
+    ]
     assert shown == sorted(shown, reverse=True)
     assert len(shown) > 10
     go(page, "severity?of=imagenet-c.brightness_on-disk&models=vgg19", "#severity")
@@ -475,3 +490,19 @@ def test_a_malformed_address_shows_a_page_and_no_error(place, page):
     page.wait_for_timeout(200)
     assert heading(page)
     go(page, "leaderboard", "#board")
+
+
+@drive
+def test_the_page_formats_numbers_as_the_terminal_does(page):
+    go(page, "leaderboard", "#board")
+    values = [0.9759259259, 1.0, 0.00125, 4e-5, -4e-5, -0.0074, 1.2e-5, -2e-5, 12345.678, 3e17, 0.0, 2.0, 0.5, 1e-9]
+    units = ["fraction", "nats", "", "points", "rank", "percent", "words", "sentences"]
+    said = page.evaluate(
+        """([values, units]) => units.map((unit) => values.map((value) => [T.numbers.bare(value, unit),
+          T.numbers.meanScore(value, unit), T.numbers.difference(value, unit), T.numbers.ends(value, value, unit)]))""",
+        [values, units],
+    )
+    for unit, of in zip(units, said, strict=True):
+        for value, texts in zip(values, of, strict=True):
+            own = [bare_value(value, unit), mean_score(value, unit), difference(value, unit)]
+            assert texts == [*own, interval(value, value, unit)], (value, unit)

@@ -265,7 +265,8 @@ def latex_of(opened: Any) -> dict[str, str]:
 
 
 def by_model(text: str) -> dict[str, str]:
-    return {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
+    body = text[text.index(r"\midrule") : text.index(r"\bottomrule")].splitlines()[1:]
+    return {line.split(" & ")[0]: line for line in body}
 
 
 @drive
@@ -302,7 +303,7 @@ def test_shading_ranks_latex_and_the_sentence_are_of_the_same_paired_tests(view,
     assert [rank.split()[0] for rank in ranks] == ["1", "2", "3"]
     assert "from the best of its column (paired tests, Holm)" in opened.locator("main").inner_text()
     rows = latex_of(opened)
-    assert [name for name in rows if r"\mathbf" in rows[name]] == ["a"]
+    assert [name for name in rows if r"\bfseries" in rows[name]] == ["a"]
     assert [name for name in rows if "^{=}" in rows[name]] == ["c"]
     done = CliRunner().invoke(grid, ["photos", "--format", "latex", "--db-url", url], standalone_mode=False)
     assert by_model(done.stdout) == rows

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -253,6 +254,21 @@ def test_measured_models_stand_out_and_lines_to_other_settings_are_listed(page):
     slope, r2 = least_squares([row for name, row in accuracies().items() if "laion" not in name])
     cells = page.locator("#lines tbody tr").first.locator("th, td").all_inner_texts()
     assert cells == [V2, "16", "models with only ImageNet-1k in their names", f"{slope:.3f}", f"{r2:.3f}"]
+
+
+@drive
+def test_who_says_what_of_a_model_and_of_a_cell(page):
+    go(page, "published", "#sources")
+    sources = page.locator("#sources tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in sources] == ["mteb", "open_clip", "timm"]
+    go(page, f"model/{quote(CLIP, safe='')}", "#published-about")
+    page.locator("#published-about").click()
+    page.wait_for_selector("#claims")
+    rows = [row.locator("th, td").all_inner_texts() for row in page.locator("#claims tbody tr").all()]
+    of_cars = [[row[2], row[4], row[7]] for row in rows if row[0] == "cars"]
+    assert of_cars == [["57.00 %", "mteb", "mteb.csv, row 2"], ["60.00 %", "open_clip", "open_clip.csv, row 2"]]
+    go(page, f"published/{quote(CLIP, safe='')}?on=val", "#nothing")
+    assert page.locator("#nothing").inner_text() == "Nothing is published for this cell."
 
 
 @drive

@@ -260,12 +260,16 @@ def test_latex_from_the_page_is_that_of_the_command(page, site, published, table
     done = CliRunner().invoke(grid, [*columns, "--format", "latex", "--db-url", published], standalone_mode=False)
     assert done.exception is None, done.output
     theirs = done.stdout
-    rows = {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
-    expected = {line.split(" & ")[0]: line for line in theirs.splitlines() if " & $" in line}
+    rows, expected = (
+        {line.split(" & ")[0]: line for line in whole[whole.rindex(r"\midrule") :].splitlines() if line.endswith(r"\\")}
+        for whole in (text, theirs)
+    )
     order = re.search(r"^model & (.*) .{2}$", text, re.M)[1].split(" & ")
-    assert order == [name.replace("_", r"\_") for name in columns]
+    assert [re.sub(r"^.*{(.*)}$", r"\1", each) for each in order] == [name.replace("_", r"\_") for name in columns]
+    (spec,) = set(re.findall(r"begin{(?:tabular|longtable)}{(.*)}", text + theirs))  # the same
+    assert spec.startswith("lS[table-format=")
     assert rows == expected
-    assert sum(r"\mathbf" in line for line in rows.values()) >= 1
+    assert sum(r"\bfseries" in line for line in rows.values()) >= 1
     assert any("^{=" in line for line in rows.values())
     for command in (r"\toprule", r"\midrule", r"\bottomrule"):
         assert command in text
@@ -273,4 +277,4 @@ def test_latex_from_the_page_is_that_of_the_command(page, site, published, table
         page.locator("#csv").click()
     with Path(download.value.path()).open(newline="") as file:
         raw = {row["model"]: float(row["val"]) for row in csv.DictReader(file)}
-    assert raw == pytest.approx({name: row["val"] for name, row in table.items()}, rel=1e-7)
+    assert raw == pytest.approx({name: row["val"] / 100 for name, row in table.items()}, rel=1e-12)

@@ -255,7 +255,7 @@ def test_runs_that_count_otherwise_and_single_checkpoints(page, go):
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", page.evaluate("T.shownPlot.svg()"))
     assert {"step", "500", "top1 (%)", "step 500, the best", "Training: r/one"} <= set(texts)
     go("training?on=words")
-    assert rows(page) == [["epoch 2", "7.5"]]
+    assert rows(page) == [["epoch 2", "7.50"]]
     said = page.locator("main > .note").inner_text()
     assert "It is unknown whether a higher or a lower length is better" in said
 

@@ -66,7 +66,7 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
         *(f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference")),
         *("samples/plain?model=one", "sample/plain/toy%2F0000", "sample/noisy/toy%2F0000"),
         *("sample/captions/toy%2F0000", "sample/described/toy%2F0000", "sample/questions/1"),
-        *("sample/choices/toy%2F0000", "plot", "robustness", "severity", "disagreements"),
+        *("sample/choices/toy%2F0000", "plot", "robustness", "severity", "disagreements", "published"),
         *("training", "training?mean=1", "models?models=resnet50|vgg19", "models?models=resnet50|vgg19|more0"),
         *("leaderboard?shown=menu", "leaderboard?shown=chosen"),
     ]

@@ -13,7 +13,9 @@ from testbed.cli.options.stored import STORED_MODEL, note
 from testbed.console.columns import prose
 from testbed.console.options import Argument, Option, fail, store_command
 from testbed.console.output import CLUSTERED, footnote, print_json, sample_count, table
+from testbed.entities import FRACTION
 from testbed.errors import TestbedError
+from testbed.formatting import bare_value
 
 if TYPE_CHECKING:
     from testbed.extensions.gate.decision import Decision, RuleVerdict
@@ -91,8 +93,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _amount(row: RuleVerdict, value: float, sign: bool = True) -> str:
-    text = f"{100 * value:+.2f}" if row.points else f"{value:+.4g}"
-    return (text if sign else text.lstrip("+-")).replace("-", "−")
+    return bare_value(value if sign else abs(value), FRACTION if row.points else "", signed=sign)
 
 
 def _cells(row: RuleVerdict) -> list[str]:
@@ -102,7 +103,7 @@ def _cells(row: RuleVerdict) -> list[str]:
     each = row.change
     n = sample_count(each.n, each.clusters)
     return [
-        *(row.rule.tier, _where(row), n, f"{100 * each.baseline:.2f}" if row.points else f"{each.baseline:.4g}"),
+        *(row.rule.tier, _where(row), n, bare_value(each.baseline, FRACTION if row.points else "")),
         *(_amount(row, each.gain), f"[{_amount(row, each.low)}, {_amount(row, each.high)}]", margin, row.verdict),
         "nothing" if each.detectable is None else _amount(row, each.detectable, sign=False),
         f"{100 * each.chance_to_hold:.0f} %",

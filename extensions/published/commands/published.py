@@ -20,9 +20,10 @@ from testbed.cli.options.stored import (
 )
 from testbed.console.groups import Group
 from testbed.console.options import ManyWords, plugin_option, store_command
-from testbed.console.output import count, metric_value, percent, print_json, say, table
+from testbed.console.output import count, print_json, say, table
 from testbed.entities import OVERALL
 from testbed.errors import TestbedError
+from testbed.formatting import fixed, metric_value, percent
 
 if TYPE_CHECKING:
     from testbed.claims.compare import Coverage, Disagreement
@@ -116,6 +117,7 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
     """
     from testbed.claims.agreement import measured_in_words, standings
     from testbed.claims.compare import cell
+    from testbed.claims.listing import NOTHING
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -131,8 +133,10 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         return 0
     if not claims and not measured:
         raise TestbedError(
-            f"no published or measured values of {model} on {setting}; testbed published coverage lists the sources"
+            f"{model} on {setting}: {NOTHING}, and nothing was measured; testbed published coverage lists the sources"
         )
+    if not claims:
+        say(NOTHING)
     for claim in claims:
         _print_claim(claim, model)
         for each in (comparison for of, comparison in compared if of is claim):
@@ -273,7 +277,7 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
         return
     rows = [
         [
-            f"{pair.points:+.2f}",
+            fixed(float(pair.points), 2, signed=True),
             pair.first.model,
             _on(pair.first),
             percent(pair.first.value),
@@ -294,6 +298,8 @@ def _on(claim: Claim) -> str:
 
 
 def _print_claim(claim: Claim, model: str) -> None:
+    from testbed.claims.listing import link
+
     assert claim.source is not None
     value = metric_value(claim.value, claim.unit)
     say(f"{value:>9}  {_what(claim.metric, claim.slice)}, {claim.source.name}")
@@ -303,6 +309,8 @@ def _print_claim(claim: Claim, model: str) -> None:
     told += [] if claim.n is None else [f"n {claim.n:,}"]
     told += [] if claim.why is None else [claim.why]
     say(f"{DETAIL}{'; '.join(told)}")
+    if address := link(claim.source):
+        click.echo(f"{DETAIL}{address}")
 
 
 def _print_measured(result: Result, model: str) -> None:
@@ -371,7 +379,10 @@ def _unmapped(number: int) -> str:
     cls=Group,
     sections={
         "Store": {name: f"{__name__}:{name}" for name in ("fetch", "add")},
-        "Compare": {name: f"{__name__}:{name}" for name in ("show", "disagree", "coverage", "prefer")},
+        "Compare": {
+            "list": "testbed.extensions.published.commands.listing:command",
+            **{name: f"{__name__}:{name}" for name in ("show", "disagree", "coverage", "prefer")},
+        },
     },
 )
 def command() -> None:

@@ -149,7 +149,7 @@ def test_pairs_that_differ_the_largest_first(ask, files, tmp_path):
     )
     # 63.32 and 62.32 differ by a point, and not by more
     assert [line.split() for line in told[4:]] == [
-        ["-10.95", "ViT-B-16,openai", "mnist", "51.35", "62.30"],
+        ["−10.95", "ViT-B-16,openai", "mnist", "51.35", "62.30"],
         ["+4.35", "ViT-B-16,openai", "imagenet1k", "68.34", "63.99"],
     ]
     assert max(map(len, told[1:])) <= 80
@@ -172,8 +172,10 @@ def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files,
     assert told.splitlines() == [
         "  68.34 %  top1, ours",
         "           docs/ours.csv at ccccccc, row 3; as ViT-B-16,openai; prompts DataComp's",
+        f"           https://github.com/owner/ours/blob/{'c' * 40}/docs/ours.csv",
         "  63.99 %  top1, theirs",
         "           theirs.csv at ccccccc, row 4; split test",
+        f"           https://github.com/owner/theirs/blob/{'c' * 40}/theirs.csv",
         "not measured here",
     ]
     with Store.open(str(tmp_path / "testbed.db"), "write") as store:
@@ -181,14 +183,36 @@ def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files,
         store.evaluations.complete(made.id, [], [Metric("top1", 0.68, 4, 0.01)])
     told = ask("published", "show", "openai/clip-vit-base-patch16", "imagenet1k").stdout.splitlines()
     ours = "           ViT-B-16,openai: measured 68.00 ± 1.00: "
-    assert [told[2], told[5]] == [
+    assert [told[3], told[7]] == [
         f"{ours}agrees",
         f"{ours}differs by +4.0 points (z = 4.0)",
     ]
-    assert told[6:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
+    assert told[8:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
     found = json.loads(ask("published", "show", "ViT-B-16,openai", "imagenet1k", "--json").stdout)
     assert [len(found["published"]), len(found["measured"])] == [2, 1]
-    assert "no published or measured values of x on y" in ask("published", "show", "x", "y", code=1).stderr
+    told = ask("published", "show", "x", "y", code=1).stderr
+    assert "x on y: nothing is published for this cell, and nothing was measured" in told
+
+
+def test_who_says_what_of_which_cell(ask, files, tmp_path):
+    ask("published", "fetch", "--from", tmp_path / "folder")
+    words = ("published", "list", "--models", "openai/clip-vit-base-patch16", "--on", "imagenet1k")
+    lines = ask(*words).stdout.splitlines()
+    assert [line.split()[:1] + line.split()[-3:] for line in lines[2:4]] == [
+        *(["ours", "%", "prompts", "DataComp's"], ["theirs", "%", "split", "test"])
+    ]
+    assert lines[4:] == [
+        f"{name}: https://github.com/owner/{name}/blob/{'c' * 40}/{path}"
+        for name, path in (("ours", "docs/ours.csv"), ("theirs", "theirs.csv"))
+    ]
+    found = json.loads(ask("published", "list", "theirs", "--on", "mnist", "--json").stdout)
+    assert [(each["source"], each["printed"], each["conditions"]) for each in found] == [
+        *(("theirs", "0.4789", {"split": "test"}), ("theirs", "0.623", {"split": "test"}))
+    ]
+    assert "2 of 11 published values; 9 more values: --limit" in ask("published", "list", "--limit", "2").stderr
+    told = ask("published", "list", "--models", "openai/clip-vit-base-patch16", "--on", "wilds/fmow2").stdout
+    assert told == "nothing is published for this cell\n"
+    assert "stored sources: ours, theirs" in ask("published", "list", "nobodys", code=1).stderr
 
 
 def test_what_is_stored_of_each_source(ask, files, tmp_path):
@@ -245,7 +269,7 @@ def test_claims_that_others_verified_or_dispute(ask, tmp_path):
     path.write_text(json.dumps({**entry, "reported": "34.40", "autoattack_acc": "34.30", "external": "33.9"}))
     ask("published", "add", path)
     told = ask("published", "show", "robustbench/imagenet/Linf/Net", "autoattack.linf.eps4").stdout
-    assert "robustbench/imagenet/Linf/Net: claimed 34.40, verified 34.30 (-0.10), disputed 33.90 (-0.50)" in told
+    assert "robustbench/imagenet/Linf/Net: claimed 34.40, verified 34.30 (−0.10), disputed 33.90 (−0.50)" in told
 
 
 @pytest.fixture
@@ -301,7 +325,7 @@ def test_a_grid_marks_the_numbers_that_differ(ask, blog):
     assert [line.split() for line in told[2:4]] == [["digits-knn", "98.70*"], ["digits-logreg", "96.11"]]
     assert told[4] == "* differs from the published value: testbed published show MODEL SETTING"
     assert ask("grid", "digits", "--format", "markdown").stdout.splitlines()[-2:] == ["", f"\\{told[4]}"]
-    assert ask("grid", "digits", "--format", "latex").stdout.splitlines()[-1] == f"% {told[4]}"
+    assert r"$\ast$: differs from the published value." in ask("grid", "digits", "--format", "latex").stdout
     rows = {each["model"]: each for each in json.loads(ask("grid", "digits", "--json").stdout)}
     assert rows["digits-knn"]["differ_from_published"] == ["digits"]
     assert "differ_from_published" not in rows["digits-logreg"]

@@ -17,8 +17,9 @@ from testbed.cli.options.inputs import InputOptions, require_checkpoints
 from testbed.cli.options.run import SETTINGS, picked, some_options
 from testbed.console.completion import registered
 from testbed.console.options import Argument, ManyWords, Option, store_command, use
-from testbed.console.output import count, difference, in_percent, metric_value
+from testbed.console.output import count
 from testbed.errors import DataError, UnknownNameError
+from testbed.formatting import difference, metric_value, shown_unit
 from testbed.jsontext import finite
 from testbed.visible import escaped_json, visible_line
 
@@ -295,6 +296,6 @@ def _verdict(row: CheckpointComparison) -> str:
         return f"the first{best}"
     if row.best is None or row.comparison is None or row.score is None or row.p is None:
         return f"not compared: {row.why}{best}"
-    shown = difference(row.comparison.difference, in_percent(row.score, row.comparison.binary))
+    shown = difference(row.comparison.difference, shown_unit(row.score, row.comparison.binary))
     word = "tied with" if row.verdict == TIED else f"{row.verdict} than"
     return f"{word} {row.best.checkpoint.label} ({shown}, p = {row.p:.2g}){best}"

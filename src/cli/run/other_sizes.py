@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import percent, say
+from testbed.console.output import say
 from testbed.entities import OVERALL
+from testbed.formatting import percent
 from testbed.paths import own_temporary
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +15,25 @@ from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import refusal_lines, silence_in_words, silences, unreadable_in_words
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
-from testbed.console.output import cell_value, count, grid, percent, say
+from testbed.console.output import count, grid, say
 from testbed.console.prompt_lines import print_prompts
 from testbed.console.unread_answers import print_unread
 from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
+from testbed.formatting import cell_value, percent
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
+    from testbed.db.store import Store
     from testbed.execution.report import Report
     from testbed.graph.cells import LeftOuts
     from testbed.graph.options import RunOptions
+    from testbed.stored_results.unread import UnreadSample
 
 SHOWN_REASONS = 10
 ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # scorers of answers to questions
 SHOWN_MODELS = 3
+SHOWN_UNREAD = 3  # samples of a cell that are named
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
 
 
@@ -41,6 +45,7 @@ def print_report(
     settings: Sequence[str],
     override: bool,
     where: str | None,
+    unread: Mapping[int, Sequence[UnreadSample]] | None = None,
 ) -> None:
     """Prints unread answers, the main metric of each cell, failures, and a summary of the run.
 
@@ -52,6 +57,7 @@ def print_report(
         settings: The settings, likewise.
         override: Whether the run had ``--override``.
         where: The store; None if the results are not stored.
+        unread: Evaluation id → the first samples that could not be read; see `first_unread`.
     """
     print_unread(results)
     _print_table(report, results, models, settings)
@@ -60,7 +66,7 @@ def print_report(
     print_prompts(report)
     print_chance(report, results)
     _print_left_out(report.left_out)
-    _print_unreadable(report, results, unreadable)
+    _print_unreadable(report, results, unreadable, unread or {})
     _print_refusals(results)
     _print_silences(results)
     _print_not_finite(results)
@@ -79,7 +85,18 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
         return  # nothing was begun
     with suppress(TestbedError), Store.open(options.db_url) as store:
         results, unreadable = store.results.of(report.evaluations), store.outputs.unreadable(report.evaluations)
-        print_report(report, results, unreadable, models, settings, options.override, store.display_url)
+        named = first_unread(store, unreadable)
+        print_report(report, results, unreadable, models, settings, options.override, store.display_url, named)
+
+
+def first_unread(store: Store, unreadable: Iterable[int]) -> dict[int, list[UnreadSample]]:
+    """Evaluation id → the first samples that could not be read, for as many evaluations as are reported."""
+    from testbed.stored_results.unread import unread_samples
+
+    return {
+        number: unread_samples(store, store.evaluations.get(number), SHOWN_UNREAD)[1]
+        for number in list(unreadable)[:SHOWN_REASONS]
+    }
 
 
 def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:
@@ -132,13 +149,23 @@ def unexpected(found: LeftOuts) -> bool:
     return any(not part.expected for parts in found.values() for part in parts)
 
 
-def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
-    """Prints which cells have unreadable samples; these change the numbers through no fault of the model."""
+def _print_unreadable(
+    report: Report,
+    results: Sequence[Any],
+    unreadable: Mapping[int, int],
+    unread: Mapping[int, Sequence[UnreadSample]],
+) -> None:
+    """Prints which cells have unreadable samples, and which these are; they change the numbers, not by the model."""
     cells = [outcome for outcome in report.outcomes if outcome.evaluation_id in unreadable]
     for cell in cells[:SHOWN_REASONS]:
         scorers = [result.scorer for result in results if result.evaluation_id == cell.evaluation_id]
         told = unreadable_in_words(unreadable[cell.evaluation_id or 0], scorers)
         say(f"Unreadable: {cell.model} on {cell.setting}: {told}")
+        named = unread.get(cell.evaluation_id or 0, ())
+        for sample in named:
+            say(f"  not read: {sample.id}: {sample.reason}")
+        if named and unreadable[cell.evaluation_id or 0] > len(named):
+            say(f"  not read: {unreadable[cell.evaluation_id or 0] - len(named):,} more; testbed show lists them")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
         say(f"Unreadable: samples of {more} more cells; testbed show shows them")

@@ -11,7 +11,9 @@ import click
 from testbed.cli.run.progress import command_progress
 from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging
 from testbed.console.output import count, footnote, print_json, sample_count, say, table
+from testbed.entities import FRACTION
 from testbed.errors import RunError
+from testbed.formatting import bare_value
 
 if TYPE_CHECKING:
     from testbed.cli.run.progress import LogFile
@@ -123,8 +125,7 @@ def _whole(cell: SampledCell) -> bool:
 
 
 def _number(found: MeanEstimate, value: float, sign: bool) -> str:
-    text = f"{100 * value:+.2f}" if found.points else f"{value:+.4g}"
-    return (text if sign else text.removeprefix("+")).replace("-", "−")
+    return bare_value(value, FRACTION if found.points else "", signed=sign)
 
 
 def _explained(found: UntilOutcome, goal: Goal) -> str:

@@ -1,0 +1,33 @@
+"use strict";
+/* What is published: its sources, and who says what of a model, or of one of its cells. */
+(() => {
+  const E = T.element, PER_DOCUMENT = 16, NOTHING = "Nothing is published for this cell.";
+  const where = (text, link) => ({ text: link ? E("a", { href: link, rel: "noreferrer" }, text) : text });
+
+  async function sourcesView(main, current) {
+    const index = await T.index(), sources = index.disagreements ? await T.load("claims/sources") : [];
+    if (!current()) return;
+    const models = E("input", { id: "of-model", list: "names", type: "search", placeholder: "a model" }), go = (event) => { event.preventDefault(); if (models.value) location.hash = T.link("published", [models.value], {}); };
+    main.replaceChildren(E("h1", {}, "Published values"), ...(sources.length ? [E("form", { class: "controls", onsubmit: go }, E("label", {}, "What is published about", models), E("button", { id: "of-model-go" }, "Show")),
+      T.table({ id: "sources", caption: "Sources of published values", count: sources.length, columns: [{ key: "name", label: "source", heading: true }, { key: "date", label: "date" }, { key: "file", label: "file" }, { key: "rows", label: "rows", number: true }],
+        rowAt: (at) => { const { name, date, file, rows, link } = sources[at]; return { cells: [T.name(name), date || "–", where(file, link), T.numbers.count(rows)] }; } })] : [E("p", {}, "Nothing is published in this store.")]));
+  }
+  async function modelView(name, query, main, current) {
+    const index = await T.index(), model = index.modelOf.get(name);
+    if (!model) throw new Error(`There is no model ${name}`);
+    const every = (((await T.find(`claims/${Math.floor(model.at / PER_DOCUMENT)}`)) || {})[name] || []), on = query.get("on"), source = query.get("source");
+    if (!current()) return;
+    const rows = every.filter(([setting, , , , , , , from]) => (!on || setting === on) && (!source || from === source)), unique = (place) => [...new Set(every.map((each) => each[place]))].map((each) => ({ value: each, text: each }));
+    main.replaceChildren(E("h1", {}, "Published about ", T.name(name)), E("div", { class: "controls" }, T.choose("Setting", "on", [{ value: "", text: "all" }, ...unique(0), ...(on && !every.some(([setting]) => setting === on) ? [{ value: on, text: on }] : [])], on || ""), T.choose("Source", "source", [{ value: "", text: "all" }, ...unique(7)], source || "")),
+      ...(rows.length ? [T.table({ id: "claims", caption: `Published about ${name}`, count: rows.length,
+        columns: [{ key: "setting", label: "setting", heading: true }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "n", label: "n", number: true }, { key: "source", label: "source" }, { key: "date", label: "date" }, { key: "conditions", label: "prompts, image size, …" }, { key: "place", label: "place" }],
+        rowAt: (at) => {
+          const [setting, metric, part, value, unit, n, told, from, date, place, link] = rows[at];
+          return { cells: [{ text: index.columnOf.has(setting) ? E("a", { href: T.link("setting", [setting]) }, T.name(setting)) : T.name(setting) }, part ? `${metric} (${part})` : metric, `${T.numbers.meanScore(value, unit)}${unit && unit !== T.numbers.FRACTION ? ` ${unit}` : ""}`, n === null ? "–" : T.numbers.count(n), T.name(from), date || "–", told || "–", where(place, link)] };
+        } })] : [E("p", { id: "nothing" }, on ? NOTHING : "Nothing is published about this model.")]),
+      E("p", {}, E("a", { href: T.link("published", [], {}) }, "All sources")));
+  }
+  const name = (state) => state.parts.join("/");
+  T.view("published", { title: (state) => name(state) || "Published values", nav: "Published", optional: true, render: (state, main, current) => (state.parts.length ? modelView(name(state), state.query, main, current) : sourcesView(main, current)) });
+  T.index().then((index) => { T.at("views").querySelector('[data-view="published"]').hidden = !index.disagreements; }, () => {});
+})();
