@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+_start = import_module("testbed.process.at_start")
+if _start.is_program():
+    _start.leave_at_signals()
 import_module("testbed.tracing.audit").install()  # what a script reads before its first evaluation also counts
 
 _LAZY = {

@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
+from testbed.answers import languages
 from testbed.answers.columns import list_options, listed, options, quoted_options, references, truth
 from testbed.answers.decisions import last_word, without_list
 from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
-from testbed.answers.numbers import sole_quantity
+from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
@@ -48,8 +49,11 @@ _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
 # After an answer was taken back
 _IT_IS = re.compile(
-    r"(?:so\s+|i think\s+)?(?:it(?:'s| is| must be| should be)|that(?:'s| is)|this is)\s+(?:option\s+)?", re.IGNORECASE
+    rf"(?:so\s+|i think\s+)?(?:it(?:'s| is| must be| should be)|that(?:'s| is)|this is|{languages.IS_WORDS})"
+    r"\s*(?:option\s+)?",
+    re.IGNORECASE,
 )
+_ELEMENT = re.compile(r"<([^\W\d][\w:.-]{0,60})(?:\s[^<>]{0,200})?>(.+)</\1>\s*(\S.*)", re.DOTALL | re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
 _STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
@@ -122,8 +126,19 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
+    if _differs_from_what_follows(named, final):
+        return None, "none"
     option = named.whole(final) or _last_said(named, final) or _read(named, final)
     return option if option and option[0] not in (SEVERAL, _NOTHING) else (None, "none")
+
+
+def _differs_from_what_follows(named: Options, final: str) -> bool:
+    """Checks whether an answer opens with an element, perhaps of thoughts, that names another option than the rest."""
+    element = _ELEMENT.match(final)
+    if element is None or marked(final):
+        return False
+    inside, after = (_read(named, part) for part in element.group(2, 3))
+    return inside is not None and after is not None and inside[0] != after[0]
 
 
 def _read(named: Options, final: str) -> Found | None:
@@ -182,12 +197,13 @@ def _line(named: Options, text: str) -> Found | None:
     if "\n" in text:
         letters = {option[0] for line in text.split("\n") if (option := named.whole(line)) and option[1] == "letter"}
         if letters:
-            return (letters.pop() if len(letters) == 1 else SEVERAL), "line"
+            (letter, *others) = letters
+            return (SEVERAL if others or named.ends_with_another(text, letter) else letter), "line"
     begins = _LEADING.match(text)
     if begins and NOT_AFTER.match(text[begins.end(1) :]):
         return None
     if begins and begins.group(1) in named.texts and set(_LISTED.findall(text)) <= {begins.group(1)}:
-        return begins.group(1), "letter"
+        return (SEVERAL if named.ends_with_another(text, begins.group(1)) else begins.group(1)), "letter"
     return None
 
 
@@ -196,7 +212,15 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
-    return Verdict(answer, float(any(_same(expected, answer) for expected in answers)), method)
+    score = float(any(_same(expected, answer) for expected in answers))
+    if not score and all(quantity(expected) is not None for expected in answers) and _is_unclear(answer):
+        return Verdict(None, 0.0, "none")
+    return Verdict(answer, score, method)
+
+
+def _is_unclear(answer: str) -> bool:
+    """Checks whether an answer may be a number that was not understood."""
+    return sole_quantity(answer) is None and not is_another_value(answer)
 
 
 def _same(right: str, answer: str) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 
+from testbed.answers import languages
+
 _AFTER_LETTER = r"[\s.):=\]|*_`\"',–—-]{1,12}"
 _MARKUP = r"[\s\-*•(\[_>#|.,;`\"')\]]"
 _BETWEEN = re.compile(rf"{_MARKUP}*(?:(?:or|and)\b{_MARKUP}*)?(?:(?:option|choice)\s+{_MARKUP}*)?", re.IGNORECASE)
@@ -36,9 +38,12 @@ _TAKES_BACK = re.compile(
     r"|strike that\b|oops\b"
     r"|i (?:was|am) (?:wrong|mistaken)\b|i take (?:it|that) back\b|(?:that was )?my mistake\b"
     r"|i(?:'ve| have)? changed my mind\b"
+    r"|(?:edit|update|revised?|amended)\s*(?=:)"
     r"|let me (?:correct|reconsider|revise|rephrase|rethink)\b(?:\s+(?:that|this|my answer|it|myself))?))"
     rf"[\s,.:;!—–-]*(?:{_NOT_SO}[\s,.:;!—–-]*)?"
-    rf"|{_CLAUSE}(?:(?:actually|no(?=\s*[,.:;!—–-])|nope|sorry|rather|i mean|or rather|make that|hmm+|{_NOT_SO})(?!\w)"
+    rf"|{_CLAUSE}(?:(?:actually"
+    rf"|(?:{languages.NO_WORDS})(?=\s*[,.:;!—–-])|sorry|rather|i meant?|or rather|make that|hmm+"
+    rf"|{_NOT_SO})(?!\w)"
     r"[\s,.:;!—–-]*)+",
     re.IGNORECASE,
 )
@@ -46,7 +51,7 @@ _SAID = re.compile(r"\w")  # before there is something to take back
 _ABOUT_OPTIONS = re.compile(
     r"\b(?:none|all|both|any|some|one|two|three|each|neither|either|most|no)\s+(?:of\s+(?:the\s+|these\s+|those\s+|them\s+)?"
     r"(?:\w+\s+){0,2}?(?:above|below|options?|choices?|answers?|alternatives?|listed|given|provided)\b"
-    r"|of\s+(?:these|those)(?=\s*(?:$|[.,;!?]|(?:is|are|seems?|fits?|match\w*|appl\w+)\b))"
+    r"|of\s+them(?=\s+(?:is|are|seems?)\s+(?:correct|right|true|suitable|appropriate)\b)|of\s+(?:these|those)(?=\s*(?:$|[.,;!?]|(?:is|are|seems?|fits?|match\w*|appl\w+)\b))"
     r"|(?:options?|choices?|answers?)\b|(?:is|are)\s+(?:correct|right|true|suitable|appropriate)\b)",
     re.IGNORECASE,
 )

@@ -112,6 +112,13 @@ NOT = frozenset(
     bukanlah
     """.split()
 )
+EXCEPT = frozenset(
+    """
+    menos salvo excepto exceto eccetto tranne außer ausser sauf excepté behalve utom undtagen unntatt paitsi
+    oprócz poza kromě okrem osim razen кроме окрім крім освен осим kivéve εκτός hariç dışında إلا ماعدا
+    חוץ مگر सिवाय ছাড়া kecuali selain kecuali trừ ngoại maliban
+    """.split()
+)
 WRONG = frozenset(
     """
     falsch unzutreffend fausse faux incorrecte incorrecta incorrecto falsa falso errata errato
@@ -121,7 +128,9 @@ WRONG = frozenset(
     salah sai
     """.split()
 )
-NOT_WORDS, WRONG_WORDS = (_one_of(sorted(words)) for words in (NOT, WRONG))
+NOT_WORDS, WRONG_WORDS = (_one_of(sorted(words)) for words in (NOT | EXCEPT, WRONG))
+NO_WORDS = _one_of(sorted(NO))
+IS_WORDS = _one_of(sorted({word for row in _ROWS for word in _cell(row[3]) if len(word) > 1 or _WIDE.match(word)}))
 COMPARISONS = frozenset(
     """
     als oder weniger mehr mindestens höchstens über unter beinahe rund ou moins que presque menos

@@ -42,10 +42,21 @@ NOT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 NOT_AFTER = re.compile(
-    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b"
+    r"[\"'*)\]]*\s*(?:(?:is|was|are|seems?|looks?)(?:\s*not|n't|\s+(?:very\s+|quite\s+)?"
+    r"(?:wrong|incorrect|false|out|unlikely|doubtful|impossible|implausible))\b"
+    r"|\?\s+I\s+(?:doubt|(?:do\s*n[o']t|don't)\s+think)\b"
     r"|[?:(–—-]\s*(?:no(?=\s*(?:$|[.!)\n]))|(?:wrong|incorrect|false)\b)|[❌✗✘✖]"
-    r"|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
+    r"|不|以外|\s*(?:は|じゃ|では)(?:違|な|あり|間違)|(?:은|는|이|가)?\s*(?:아니|아닙|아닌|제외))"
     rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
+    re.IGNORECASE,
+)
+_WIDE = "[\u2e80-\U0003ffff]"  # scripts without blanks
+_BESIDE_WIDE = re.compile(rf"(?<={_WIDE})(?=[A-Z])|(?<=[A-Z])(?={_WIDE})")
+# A denial earlier in the clause: "I don't think it's B"
+_DENIED_CLAUSE = re.compile(
+    r"(?:\b(?:not|never|cannot)|n't)\b(?!\s+(?:only|just))"
+    r"(?!.*\b(?:but|so|thus|hence|therefore|then|and|because|since|as|is not|isn't)\b)"
+    r"[^.,;:!?\n–—]*$",
     re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
@@ -166,11 +177,21 @@ class Options:
             return (letter, "letter") if _prominent(match, rest) else None
         return (letter, "letter") if named == {letter} else None
 
+    def ends_with_another(self, text: str, letter: str | None) -> bool:
+        """Checks whether a text ends with the letter of one other option than it began with: "A. Nein, B"."""
+        if len(text) > _LONGEST_TEXT:
+            return False
+        rest = _BESIDE_WIDE.sub(" ", decided(text)[0])
+        letters = [match for match in _LETTER.finditer(rest) if self._counts(match, rest)]
+        others = {match.group(1) for match in letters} - {letter}
+        return len(others) == 1 and letters[-1].group(1) in others and not rest[letters[-1].end() :].strip(EDGES)
+
     def _counts(self, match: re.Match[str], text: str) -> bool:
         letter, after = match.group(1), text[match.end() :]
         if letter not in self.texts or _is_word(letter, after):
             return False
-        return not NOT_AFTER.match(after) and not NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+        before = text[max(0, match.start() - 40) : match.start()]
+        return not NOT_AFTER.match(after) and not NOT_BEFORE.search(before) and not _DENIED_CLAUSE.search(before)
 
     def _named(self, flat: str) -> set[str]:
         """The options in a text, by their words or as numbers."""

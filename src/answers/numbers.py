@@ -29,6 +29,7 @@ _BOUNDED = re.compile(
 )
 _FORMULA = re.compile(r"(?:[\d\s^{}()+*/.,-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|\\(?:frac|sqrt|pi)(?![A-Za-z]))+")
 _TIMES = re.compile(r"\d\s*[xX]\s*\d|[A-Za-z]\s+\d")  # 3 x 4, 5h 30m
+_SUFFIXED = re.compile(r"[\d.,]+\s*[kKmMgGbBtT]")  # 3M: a product, or three million
 _POWERS = re.compile(r"\d+\s*\^[\d{(^\s)}]+")
 
 
@@ -59,7 +60,7 @@ def is_another_value(text: str) -> bool:
     compared, bounded = _COMPARED.match(plain), _BOUNDED.search(plain)
     if compared or bounded:
         return quantity(plain[compared.end() if compared else 0 : bounded.start() if bounded else None]) is not None
-    if _TIMES.search(plain):
+    if _TIMES.search(plain) or _SUFFIXED.fullmatch(plain):
         return False
     return bool(_POWERS.fullmatch(plain)) or (
         _FORMULA.fullmatch(plain) is not None and any(char.isalpha() for char in plain) and len(plain) > 1

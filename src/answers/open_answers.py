@@ -9,9 +9,10 @@ from testbed.answers.columns import references
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
 from testbed.answers.quantities.phrases import is_part
-from testbed.answers.texts import bare, comparable, edit_distance, final_text, places, short_answer
+from testbed.answers.texts import bare, comparable, edit_distance, final_text, marked, places, short_answer
 from testbed.answers.verdict import Verdict
 
+_EMPHASIS = re.compile(r"(?<![\w*_`)])(\*{1,3}|_{1,3}|`)(?=\S)([^*_`\n]*[^\s*_`])\1(?![\w*_`(])")  # of Markdown
 _NUMBER = re.compile(r"[\d.,]*\d[\d.,]*")
 _ENOUGH = 4  # references of which leave-one-out can reach 1
 _THRESHOLD = 0.5  # of ANLS
@@ -74,8 +75,9 @@ def contains(columns: Mapping[str, str], text: str, as_written: bool = False) ->
     final, why = final_text(text)
     if not final:
         return Verdict(None, 0.0, why or "none")
-    plain = _spaced(final)
-    is_in = any(_within(_spaced(reference), plain, as_written) for reference in references(columns))
+    plain = _spaced(_EMPHASIS.sub(r"\2", final))
+    texts = [plain, *(_spaced(bare(content)) for content in marked(final))]
+    is_in = any(_within(_spaced(reference), said, as_written) for reference in references(columns) for said in texts)
     return Verdict(plain, float(is_in), "contained")
 
 

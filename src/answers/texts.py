@@ -41,7 +41,9 @@ _MOST_BOXES, _LONGEST_BOX = 20, 4000  # from the last on; characters
 _ESCAPED = re.compile(r"\\([%$#&_])")
 _WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
 _COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
-_LEAD = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*")
+_LEAD = re.compile(
+    r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*|[-*–]\s+(?=[^\W\d])"
+)
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
 # Characters around an answer that do not belong to it.

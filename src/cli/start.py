@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from importlib import import_module
-from types import FrameType
 
+from testbed.process.at_start import leave_at_signals
 from testbed.tracing.patches import tracing
-
-_INTERRUPTED = 130
 
 
 def main(program: str = "program") -> None:
@@ -18,14 +14,6 @@ def main(program: str = "program") -> None:
     Args:
         program: A module of this package, with a function ``main``.
     """
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # until `run_command` handles them
-        number = getattr(signal, name, signal.SIGINT)
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _leave)
+    leave_at_signals()
     with tracing():
         import_module(f"testbed.cli.{program}").main()
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    os.write(2, b"Error: interrupted\n")
-    os._exit(_INTERRUPTED)

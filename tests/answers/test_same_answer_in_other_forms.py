@@ -78,6 +78,7 @@ DRESSES: list[tuple[str, tuple[str, ...]]] = [
     ("28%", ("28%", "28\\%", "\\boxed{28\\%}", "$28\\%$", "The answer is 28%.", "**28%**", "≈ 28%", "x = 28\\%")),
     ("red car", ("red car", "Red car.", "the red car", '"red car"', "**Red car**", "Answer: red car",
     "The answer is a red car.", "\\boxed{\\text{red car}}", "<answer>red car</answer>", "• red car",
+    "- red car", "* red car",
     "### Answer\n\nRed car", "(red car)")),
     ("$5", ("$5", "\\$5", "**$5**", "Answer: $5", "\\boxed{\\$5}")),
     ("x = 42", ("x = 42", "$x = 42$", "Answer: x = 42", "\\boxed{x = 42}")),
@@ -99,6 +100,15 @@ def test_an_answer_in_its_usual_dress_is_right(name: str) -> None:
     if name == "anls":  # articles are a part of its distance
         unread = [each for each in unread if " car" not in each[1]]
     assert unread == []
+
+
+@pytest.mark.parametrize("right", ["42", "28%", "red"])
+def test_a_contained_answer_may_be_marked(right: str) -> None:
+    written = right.replace("%", "\\%")
+    tags = f"<answer>{right}</answer>"
+    for text in (f"**{right}**", f"It is `{right}`.", tags, f"\\boxed{{{written}}}", f"*{right}*"):
+        assert score("contains", right, text) == 1, text
+    assert score("contains", "3", "2**3**2") == 0
 
 
 def test_another_answer_is_not() -> None:

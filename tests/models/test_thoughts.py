@@ -56,7 +56,7 @@ def test_other_texts(text: str, final: str | None) -> None:
 NAMES = """
     think Thinking THOUGHTS seed:think longcat_think scratchpad antThinking thinking_process analysis reason reasoning
     reflection self-reflection inner.thoughts model_reasoning chain_of_thought internalThoughts deep_think Reflections
-    reasoning_steps my-scratchpad image_analysis step1_reasoning
+    reasoning_steps my-scratchpad image_analysis step1_reasoning inner_monologue cot rationale seed:cot_budget_reflect
 """.split()
 
 
@@ -79,10 +79,12 @@ def test_tags_whose_name_says_so_hold_thoughts(name: str) -> None:
         ("[REASONING]Is it A?[/REASONING]B", "B"),
         ("<think/>B", "B"),
         ("<|thought_start|>A?<|thought_end|>B", "B"),
+        ("<|inner_prefix|>A?<|inner_suffix|>B", "B"),
         ("<|START_REASONING|>A?<|END_REASONING|>B", "B"),
         # names that say nothing of thoughts
         ("<answer>B</answer>", "<answer>B</answer>"),
         ("<b>B</b>", "<b>B</b>"),
+        ("<winner>B</winner>", "<winner>B</winner>"),
         ("<summary>A</summary>B", "<summary>A</summary>B"),
         # a mere mention, or a heading
         ("I wrote `<think>` and no more. B", "I wrote `<think>` and no more. B"),

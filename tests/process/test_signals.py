@@ -45,6 +45,36 @@ main()
     assert (done.returncode, done.stderr, done.stdout) == (130, "Error: interrupted\n", "")
 
 
+START = """
+import os, signal, sys, runpy, importlib.abc
+class Ends(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Ends())
+sys.orig_argv[1:] = {words!r}
+{run}
+"""
+
+
+@pytest.mark.parametrize("module", ["testbed.tracing.audit", "testbed.cli", "testbed.cli.start"])
+@pytest.mark.parametrize(
+    ("words", "run_it"),
+    [
+        (["/usr/bin/testbed", "--help"], "from testbed.cli.start import main"),
+        (["-m", "testbed"], "runpy.run_module('testbed', run_name='__main__')"),
+    ],
+)
+def test_a_signal_before_the_program_begins_is_one_line(module: str, words: list[str], run_it: str) -> None:
+    done = run(START.format(module=module, words=words, run=run_it))
+    assert (done.returncode, done.stderr, done.stdout) == (130, "Error: interrupted\n", "")
+
+
+def test_a_script_that_imports_testbed_is_interrupted_as_any_other() -> None:
+    done = run(START.format(module="testbed.tracing.audit", words=["mine.py"], run="import testbed"))
+    assert done.stderr.endswith("KeyboardInterrupt\n")
+
+
 COMMAND = """
 import os, sys, time, click
 from testbed.console.options import run_command

@@ -209,6 +209,7 @@ FORMS: Mapping[str, str] = {
     "tokens": "<|begin_of_thought|>{}<|end_of_thought|>{}",
     "cohere": "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
     "channels": "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "gemma": "<|channel>thought\n{}<channel|>{}",
     "joined channels": "analysisWe ask: {}assistantfinal{}",
     "opened in the prompt": "{}</think>{}",
 }

@@ -55,6 +55,8 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 _UNIT_SCALE = re.compile(r"(?:\D*\b0(?:\.0+)?\s*(?:to|-|–|and)\s*|\D*)1(?:\.0+)?\D*")
+_HIGHEST = re.compile(r"max|highest|out[ _-]?of|scale|range|total[ _-]?(?:points|score)|denominator", re.IGNORECASE)
+_UNIT = re.compile(r"(?:\D*0(?:\.0+)?\D+)?1(?:\.0+)?")
 _LOW = re.compile(
     r"\b(?:lowest|worst|minim\w*|poor\w*|bad\w*|terrible|awful|(?:very )?low|wrong|incorrect)\b", re.IGNORECASE
 )
@@ -145,7 +147,7 @@ def score_in(reply: str) -> float | None:
 
     A score on another scale is not one: ``1 (out of 5)``, ``1 (lowest)``.
     """
-    if any(float("".join(highest)) != 1 for highest in _SCALE.findall(reply)):
+    if any(float("".join(highest)) != 1 for highest in _SCALE.findall(reply)) or _is_of_another_scale(reply):
         return None
 
     def read(line: str) -> float | None:
@@ -161,6 +163,12 @@ def score_in(reply: str) -> float | None:
         return value if 0 <= value <= 1 and not (remark and _contradicts(remark[1], value)) else None
 
     return stated(reply, read)
+
+
+def _is_of_another_scale(reply: str) -> bool:
+    """Checks whether the object in a reply has a field for the highest score, other than 1: ``"max_score": 5``."""
+    fields = object_in(reply) or {}
+    return any(_HIGHEST.search(key) and _UNIT.fullmatch(str(value)) is None for key, value in fields.items())
 
 
 def _contradicts(remark: str, score: float) -> bool:

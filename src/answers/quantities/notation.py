@@ -26,7 +26,7 @@ _REPLACED = [
         (r"\\[dtc]frac", r"\\frac"),
         (r"\\(?:times|cdot)(?![A-Za-z])|×|·", "*"),
         (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", "*"),
-        (r"\\div(?![A-Za-z])|÷", "/"),
+        (r"\\div(?![A-Za-z])|÷|\u2044", "/"),
         (r"\\(?:approx|simeq|sim)(?![A-Za-z])|[∼≃≅]", "≈"),
         (r"\\leq?(?![A-Za-z])|\\leqslant|<=", "≤"),
         (r"\\geq?(?![A-Za-z])|\\geqslant|>=", "≥"),

@@ -28,6 +28,7 @@ _GLUED = re.compile(r"(.*?[\d.])\s*([A-Za-z]{1,3})")
 _FACTORIAL = re.compile(r"(\d{1,2})!")
 _RANGE = re.compile(r"-?[\d.,]+\s*[-–—~]\s*-?[\d.,]+|[\d.,]+\s*:\s*[\d.,]+|.*\d,\d{1,2}(?!\d).*")
 _DATE = re.compile(r"\d+(?:[-/]\d+){2,}|\d+(?:\.\d+){2,}")
+_OF_ONE = re.compile(r"(half|(?:a|one|two|three)\s+\w+\s+of)\s+an?", re.IGNORECASE)  # "half a metre"
 _BEFORE_UNIT = re.compile(r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[A-Za-z])\s+(?=\S)")
 
 
@@ -93,7 +94,9 @@ def _measured(text: str) -> Quantity | None:
         return Quantity(value)
     for match in _splits(text):
         unit = unit_of(match[1])
-        value = None if unit is None else _number(match[0], _MONEY_FACTORS if match[1] in "$€£¥₹₩" else {})
+        share = _OF_ONE.fullmatch(match[0])
+        number = share[1].removesuffix("of") if share else match[0]
+        value = None if unit is None else _number(number, _MONEY_FACTORS if match[1] in "$€£¥₹₩" else {})
         if value is not None:
             return Quantity(value, unit)
     return None

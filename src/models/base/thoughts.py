@@ -15,12 +15,16 @@ THINKING = "thinking"  # in a generation's `extra`: the thoughts that a server g
 BEGUN = "thinking_begun"  # likewise: the prompt had opened the thoughts, so that the reply begins within them
 REVISION = 2  # of `final_part`; raised when the same reply gets another final part
 
-_SAYS_SO = re.compile("think|thought|reason|analysis|scratchpad|reflection", re.IGNORECASE)
+_SAYS_SO = re.compile(
+    "think|thought|reason|analysis|scratchpad|reflect|rationale|monologue|ponder|deliberat"
+    "|(?<![a-z])(?:cot|inner)(?![a-z])",
+    re.IGNORECASE,
+)
 _TAG = re.compile(
     r"<\|?\s{0,3}(?P<slash>/?)\s{0,3}(?P<name>[A-Za-z][\w:.-]{0,60})(?P<attributes>\s[^<>|]{0,200}?)?\s{0,3}(?P<void>/?)\|?>"
     r"|(?-i:\[(?P<bracket_slash>/?)(?P<bracket>[A-Z]+(?:_[A-Z]+)*)\])"
 )
-_CLOSING = re.compile(r"(?:\A|_)(?:end|stop|close)(?:_|\Z)", re.IGNORECASE)  # in names of control tokens
+_CLOSING = re.compile(r"(?:\A|_)(?:end|stop|close|suffix)(?:_|\Z)", re.IGNORECASE)  # in names of control tokens
 _KIND = re.compile(r"""\b(?:type|class|name|role|kind)\s*=\s*["']?([\w -]+)""", re.IGNORECASE)
 _ALONE = "THINK"  # in brackets; with any other name these are headings unless they are closed
 # A tag that is named, and not used: in quotes, or as a word of a sentence.
@@ -38,11 +42,11 @@ _FINAL = (
     r"|<\|start\|>\s*assistant\s*<\|message\|>"
 )
 _BEGINS = (
-    rf"◁think(?:ing)?▷|<unused94>|{_ANALYSIS}"
+    rf"◁think(?:ing)?▷|<unused94>|<\|channel>(?:\s*(?:thought|thinking|analysis)\b)?|{_ANALYSIS}"
     # gpt-oss's channels without their control tokens: "analysisWe see a dog.assistantfinalB"
     r"|(?-i:\A\s*analysis(?=[A-Z]|[\s\S]*assistantfinal))"
 )
-_ENDS = rf"◁/think(?:ing)?▷|<unused95>|{_FINAL}|(?-i:assistantfinal)"
+_ENDS = rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)"
 _MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE)
 _HINTS = ("<", "[", "◁", "assistantfinal", "analysis")  # no mark is without one of these
 _PARTS = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")  # control tokens that marks consist of
