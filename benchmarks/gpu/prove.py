@@ -31,6 +31,7 @@ IMPORTED = ("torch", "torchvision", "numpy", "PIL", "sympy", "scipy", "sklearn",
 INSTALLED = ("src", "db", "plotting", "extensions", "setup.cfg", "pyproject.toml", "README.md", "eval.py", "db.py")
 AT_ONCE = 2  # parts that run at the same time: tiny ones, and those that measure no speed
 SHORTEST = 10  # seconds; a part is not begun with less
+PATIENCE = 5  # times as long may a tiny part take: it measures nothing, and other programs may run beside it
 LAST_LINES = 4000  # characters of what a part printed that are kept if it ended badly
 
 
@@ -269,7 +270,7 @@ def run(
     """Runs a part in a process of its own; returns what it found and how it ended, and the end of what it printed."""
     out = folder / f"{part.name}.json"
     out.unlink(missing_ok=True)
-    seconds = min(part.seconds, left)
+    seconds = min(part.seconds * (PATIENCE if options.tiny else 1), left)
     command = [sys.executable, str(HERE / part.file), "--device", options.device, "--out", str(out)]
     command += ["--seconds", str(seconds), *(["--tiny"] if options.tiny else [])]
     began = time.monotonic()

@@ -60,7 +60,7 @@ def test_the_questions_and_pictures_are_those_that_the_package_gives():
 def test_a_model_that_sees_colours_is_right_about_colours_and_nothing_else(tmp_path):
     (tmp_path / "eye.py").write_text(PLUGIN)
     registry.load([tmp_path / "eye.py"])
-    found = evaluate("eye", "easy-vqa", db=str(tmp_path / "a.db"), limit=300, executor="inline")
+    found = evaluate("eye", "easy-vqa", db=str(tmp_path / "a.db"), limit=100, executor="inline")
     values = {each.slice: each.value for each in found.frame.itertuples() if each.metric == "accuracy"}
     asked = [EasyVQA().targets[int(each)] for each in found.samples("eye", "easy-vqa")["sample"]]
     share = np.mean([each["category"] == "colour" for each in asked])

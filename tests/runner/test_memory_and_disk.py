@@ -20,13 +20,13 @@ import pytest
 import safetensors.torch
 import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
+from warm_python import WarmPython
 
 from testbed.provenance import libraries
 from testbed.registry.discovery import load_plugin_file
 from testbed.tracing import access_log, versions
 
 COUNT = 100
-TESTS = Path(__file__).resolve().parents[1]
 
 
 class Notebook:
@@ -435,7 +435,7 @@ PyMODINIT_FUNC PyInit_compiled(void) { return PyModule_Create(&module); }
     ],
     ids=["at the top", "through a helper, within a function"],
 )
-def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str) -> None:
+def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str, warm_python: WarmPython) -> None:
     """In processes of their own, since one cannot import compiled code again."""
     if (compiler := shutil.which("cc")) is None:
         pytest.skip("needs a C compiler")
@@ -449,15 +449,8 @@ def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str) -> None:
         place.unlink(missing_ok=True)
         include = f"-I{sysconfig.get_path('include')}"
         subprocess.run([compiler, "-shared", "-fPIC", include, tmp_path / "compiled.c", "-o", place], check=True)
-        paths = [str(tmp_path), *(each for each in sys.path if each.startswith(str(TESTS)))]
-        done = subprocess.run(
-            [sys.executable, tmp_path / "run.py"],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        done = warm_python.run(tmp_path / "run.py", [], tmp_path, os.environ)
+        assert done.returncode == 0, done.stderr
         status, number = done.stdout.split()[-2:]
         return status, float(number)
 
