@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from testbed.console.output import in_percent
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.extensions.explorer.cells import Cells
 from testbed.extensions.explorer.documents import number_in
+from testbed.formatting import shown_unit
 from testbed.metrics.inference.groups import GroupMean, Groups
 from testbed.plotting.own.reliability import reliability
 from testbed.plotting.own.source import clean_settings
@@ -110,7 +110,7 @@ def _grouping(found: GroupScores, groups: Groups, larger: bool) -> dict[str, Any
     ordered = sorted(groups.groups, key=lambda group: (group.value if larger else -group.value, group.name))
     return {
         "by": found.by,
-        "percent": in_percent(found.spec, found.binary),
+        "unit": shown_unit(found.spec, found.binary),
         "binary": found.binary,
         "n": groups.n,
         "count": len(ordered),

@@ -7,8 +7,7 @@
   /* Why samples, or what is computed of them, cannot be shown, and what adds them. */
   T.lacking = (setting, what = "samples") => (SERVED ? `The store has no ${what} of ${setting}.` : `These pages have no ${what} of ${setting}; testbed site --samples ${/^[\w.@/+-]+$/.test(setting) ? setting : `'${setting}'`} adds them.`);
 
-  const shown = (of, value) => (of.percent ? (100 * value).toFixed(2) : String(Number(value.toPrecision(4))));
-  const spread = (of, [, , , low, high]) => (low === null ? "–" : `${shown(of, low)} – ${shown(of, high)}`);
+  const shown = (of, value) => T.numbers.bare(value, of.unit), spread = (of, [, , , low, high]) => T.numbers.ends(low, high, of.unit), rate = (value) => T.numbers.bare(value, T.numbers.FRACTION);
   /* The samples of a group, the wrong ones if samples are right or wrong; null if the page cannot filter by it. */
   function samplesOf(cell, of, name, meta) {
     if (!meta) return null;
@@ -22,34 +21,33 @@
       const rows = all ? of.worst : of.worst.slice(0, FEW);
       body.dataset.all = all ? "1" : "0";
       body.replaceChildren(T.table({ id: `worst-${of.by}`, caption: `Worst ${kind[0]}`, count: rows.length,
-        columns: [{ key: "group", label: kind[1], heading: true }, { key: "n", label: "n", number: true }, { key: "value", label: `${of.score}${of.percent ? ", %" : ""}`, number: true }, { key: "interval", label: "95 %", number: true }],
+        columns: [{ key: "group", label: kind[1], heading: true }, { key: "n", label: "n", number: true }, { key: "value", label: `${of.score}${of.unit === T.numbers.FRACTION ? ", %" : ""}`, number: true }, { key: "interval", label: "95 %", number: true }],
         rowAt: (at) => { const [name, n, value] = rows[at], href = samplesOf(cell, of, name, meta); return { cells: [{ text: href ? E("a", { href }, T.name(name)) : T.name(name) }, n.toLocaleString("en"), shown(of, value), spread(of, rows[at])] }; } }));
       if (more) { more.textContent = all ? `The worst ${FEW} only` : `The worst ${of.worst.length.toLocaleString("en")} of ${of.count.toLocaleString("en")}`; more.setAttribute("aria-expanded", String(all)); }
     }
     show(false);
     return E("section", { class: "panel" }, E("h2", {}, "Worst ", ...(of.by === "class" || of.by === "group" ? [kind[0]] : ["groups by ", T.name(of.by)])), body, more,
-      E("p", { class: "note" }, `mean of the ${of.count.toLocaleString("en")}: ${shown(of, of.balanced)}; best: ${of.best[0]} ${shown(of, of.best[2])}; gap ${shown(of, of.gap)}${of.percent ? " points" : ""}. Intervals are of single groups, as in testbed groups.`));
+      E("p", { class: "note" }, `mean of the ${of.count.toLocaleString("en")}: ${shown(of, of.balanced)}; best: ${of.best[0]} ${shown(of, of.best[2])}; gap ${shown(of, of.gap)}${of.unit === T.numbers.FRACTION ? " points" : ""}. Intervals are of single groups, as in testbed groups.`));
   }
   /* Accuracy by confidence; a larger point has more samples. */
   function diagram({ bins, n, error }) {
     const { width, height, left, right, top, bottom } = SIZE, x = (v) => left + v * (width - left - right), y = (v) => height - bottom - v * (height - top - bottom);
     const line = (x1, y1, x2, y2, attributes) => E("line", { x1: x(x1), y1: y(y1), x2: x(x2), y2: y(y2), ...attributes }), text = (said, attributes) => E("text", attributes, said);
-    const root = E("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Reliability diagram: accuracy by confidence in ${bins.length} bins; expected calibration error ${(100 * error).toFixed(2)} %`, "font-size": 13, "font-family": "Helvetica, Arial, sans-serif" });
+    const root = E("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Reliability diagram: accuracy by confidence in ${bins.length} bins; expected calibration error ${rate(error)} %`, "font-size": 13, "font-family": "Helvetica, Arial, sans-serif" });
     for (const v of [0, 0.25, 0.5, 0.75, 1]) root.append(line(0, v, 1, v, { class: "grid" }), text(String(100 * v), { x: left - 8, y: y(v) + 4, "text-anchor": "end" }), text(String(100 * v), { x: x(v), y: height - bottom + 18, "text-anchor": "middle" }));
     root.append(line(0, 0, 1, 1, { class: "black", "stroke-dasharray": "5 4" }), text("confidence, %", { x: x(0.5), y: height - 6, "text-anchor": "middle" }), text("accuracy, %", { transform: `translate(13 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }));
     root.append(E("polyline", { class: "accent", points: bins.map((each) => `${x(each.confidence).toFixed(1)},${y(each.accuracy).toFixed(1)}`).join(" "), fill: "none", "stroke-width": 1.5 }));
     for (const each of bins) {
       root.append(line(each.confidence, each.low, each.confidence, each.high, { class: "accent" }), E("circle", { class: "accent", cx: x(each.confidence), cy: y(each.accuracy), r: 2 + 8 * Math.sqrt(each.n / n) },
-        E("title", {}, `confidence ${(100 * each.confidence).toFixed(1)} %, accuracy ${(100 * each.accuracy).toFixed(1)} %, ${each.n.toLocaleString("en")} samples`)));
+        E("title", {}, `confidence ${rate(each.confidence)} %, accuracy ${rate(each.accuracy)} %, ${each.n.toLocaleString("en")} samples`)));
     }
     return root;
   }
   function calibration(of) {
-    const percent = (value) => (100 * value).toFixed(2);
-    return E("section", { class: "panel", id: "reliability" }, E("h2", {}, "Calibration"), E("p", {}, "Expected calibration error: ", E("strong", {}, `${percent(of.error)} %`), ` (${of.bins.length} of 15 bins have samples)`), E("div", { class: "curves" }, diagram(of)),
+    return E("section", { class: "panel", id: "reliability" }, E("h2", {}, "Calibration"), E("p", {}, "Expected calibration error: ", E("strong", {}, `${rate(of.error)} %`), ` (${of.bins.length} of 15 bins have samples)`), E("div", { class: "curves" }, diagram(of)),
       E("p", { class: "note" }, "On the dashed line, a model is as often right as it is confident. Bars: 95 %, Wilson; larger points have more samples."),
       E("details", {}, E("summary", {}, "The bins as a table"), T.table({ id: "bins", caption: "Accuracy by confidence", count: of.bins.length, columns: [{ key: "confidence", label: "confidence, %", heading: true }, { key: "accuracy", label: "accuracy, %", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }],
-        rowAt: (at) => { const each = of.bins[at]; return { cells: [percent(each.confidence), percent(each.accuracy), `${percent(each.low)} – ${percent(each.high)}`, each.n.toLocaleString("en")] }; } })));
+        rowAt: (at) => { const each = of.bins[at]; return { cells: [rate(each.confidence), rate(each.accuracy), T.numbers.ends(each.low, each.high, T.numbers.FRACTION), each.n.toLocaleString("en")] }; } })));
   }
   /* The panels of an evaluation; empty if it has no scores of samples. */
   T.breakdown = async function (cell, sampled) {

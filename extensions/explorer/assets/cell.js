@@ -135,7 +135,7 @@
     const meta = (await hasSamples(of)) ? await T.samples.setting(of.setting).catch(() => null) : null;
     if (!current()) return;
     document.title = `Confusions of ${of.model} on ${of.setting} – testbed`;
-    const totals = found.samples, share = (value) => (value === null ? "–" : (100 * value).toFixed(2)), known = (name) => meta && meta.classes.includes(name);
+    const totals = found.samples, share = (value) => T.numbers.bare(value, T.numbers.FRACTION), known = (name) => meta && meta.classes.includes(name);
     const link = (count, at, other) => (count && known(found.classes[at]) && known(found.classes[other]) ? E("a", { href: T.link("samples", [of.setting], { model: of.model, class: found.classes[at], predicted: found.classes[other] }) }, String(count)) : String(count));
     const row = (at) => [{ text: T.name(found.classes[at]) }, totals[at].toLocaleString("en"), share(found.recall[at]), share(found.precision[at]), ...found.counts[at].map((count, other) => ({ text: link(count, at, other), title: `${found.classes[at]} predicted as ${found.classes[other]}`, class: !count ? "zero" : other === at ? "right" : count / totals[at] > 0.05 ? "wrong much" : "wrong" }))];
     main.replaceChildren(E("h1", {}, "Confusions of ", ...named(of)), E("p", { class: "note" }, E("a", { href: T.link("cell", [of.id]) }, "The evaluation"), `. Rows are true classes, columns predicted ones${meta ? "; click a number to see its samples" : ""}. Accuracy of a class (its recall): the share of its samples that are right; precision: of its predictions.${found.left_out ? ` The ${found.classes.length} classes with the most mistakes; ${found.left_out} others, which count in accuracy and precision.` : ""}`),

@@ -28,7 +28,7 @@
     return (...names) => { const ids = names.map((name) => of.id[index.modelOf.get(name)?.at]); return sampled && ids.every(Boolean) ? ids : null; };
   }
 
-  const shown = (of, at) => (Number.isNaN(of.value[at]) ? "–" : of.percent ? T.percent(of.value[at]) : String(Number(of.value[at].toPrecision(4))));
+  const shown = (of, at) => T.numbers.shown(of, of.value[at]);
   async function render(state, main, current) {
     const index = await T.index(), asked = T.words(state.query.get("models"), "|"), models = asked.map((name) => index.modelOf.get(name)).filter(Boolean), rows = [];
     if (models.length < 2) throw new Error("Choose two models or more, by the checkboxes before their names");
@@ -39,7 +39,7 @@
     }
     rows.sort((a, b) => b.count - a.count || (a.about.first ?? Infinity) - (b.about.first ?? Infinity));
     const short = T.models.shortened(asked), settings = T.models.shortened(rows.map(({ of }) => of.name)), two = models.length === 2, [a, b] = models, difference = (of) => of.value[a.at] - of.value[b.at];
-    const points = (of) => (Number.isNaN(difference(of)) ? "–" : of.percent ? T.points(difference(of)) : String(Number(difference(of).toPrecision(4))));
+    const points = (of) => (of.percent ? T.points(difference(of)) : T.numbers.bare(difference(of), of.unit, true));
     const samples = ({ of }) => { const ids = pairOn(index, of)(a.name, b.name); return ids ? E("a", { href: T.link("compare", ids) }, "compare samples") : ""; };
     const paired = two && rows.some(({ of }) => pairOn(index, of)(a.name, b.name)), head = [{ key: "column", label: "setting", heading: true }, { key: "metric", label: "metric" }, ...models.map(({ name }, at) => ({ key: `model-${at}`, label: short.get(name), title: name, number: true })), ...(two ? [{ key: "difference", label: "difference", number: true }] : []), ...(paired ? [{ key: "samples", label: "on the same samples" }] : [])];
     main.replaceChildren(E("h1", {}, `${models.length} models`), E("ul", { class: "legend" }, ...models.map(({ name, style }) => E("li", {}, T.mark(style), T.models.link(name, name)))),
