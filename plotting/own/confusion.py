@@ -105,7 +105,8 @@ def count(targets: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], classe
 
 
 def _shares(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    shares: np.ndarray[Any, Any] = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    return shares
 
 
 def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
