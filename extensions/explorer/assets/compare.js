@@ -83,7 +83,7 @@
     const first = kept.map(([one]) => a.values[one]), second = kept.map(([, other]) => b.values[other]), together = found.clusters && kept.map(([one]) => found.clusters[one]);
     return { kept, first, second, said: T.paired(first, second, together) };
   }
-  T.compared = async (ids) => { const both = await pairOf(ids); return { ...scored(both, () => true).said, larger: both.metaA.larger }; };
+  T.compared = async (ids) => { const both = await pairOf(ids); return { ...scored(both, () => true).said, score: both.a.score, larger: both.metaA.larger }; };
 
   async function render(state, main) {
     const query = state.query;

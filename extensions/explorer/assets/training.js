@@ -93,7 +93,10 @@
     (async () => {
       for (const row of rows) {
         if (!current()) return;
-        try { row.said = await T.compared([row.b.evaluation, row.a.evaluation]); } catch (error) { row.missing = error.message; }
+        try {
+          const said = await T.compared([row.b.evaluation, row.a.evaluation]);
+          if (said.n && said.score === row.line.metric) row.said = said; else row.missing = `${row.line.metric} on ${row.line.name} is not a mean of scores of samples.`;
+        } catch (error) { row.missing = error.message; }
         list.repaint();
       }
       const missing = unique(rows.filter((row) => row.missing).map((row) => row.missing));

@@ -172,7 +172,7 @@ QUESTIONS: dict[
     "is it calibrated": ([NUMBER], "dialog #reliability", "Expected calibration error: [0-9.]+ %"),
     "what changed between checkpoints": (
         [TAB.format("training")],
-        "#changes tbody tr >> nth=0",
+        '#changes tr:has-text("plain")',
         "epoch [01] is better|tied",
     ),
 }
