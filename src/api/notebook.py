@@ -1,4 +1,4 @@
-"""Progress in a notebook: bars by tqdm."""
+"""Progress in a notebook: a bar by tqdm."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ RUN = "{desc} {bar} {n:,.0f}/{total:,.0f} samples{postfix}"  # without tqdm's es
 
 
 class NotebookProgress(Counting):
-    """A bar for each pass, and one for the whole run."""
+    """A single bar, for the whole run."""
 
     def __init__(self) -> None:
-        self._bars: dict[int | None, Any] = {}
+        self._bar: Any = None
         super().__init__()
 
     def start(self, cells: Sequence[Cell]) -> None:
@@ -25,45 +25,43 @@ class NotebookProgress(Counting):
         self.close()
 
     def begun(self, pass_id: int, count: Count) -> None:
-        """Adds a bar, or makes it longer; stored samples count as done."""
-        if pass_id not in self._bars:
-            self._bars[pass_id] = _bar(desc=count.label, unit=f" {count.unit}")
-        bar = self._bars[pass_id]
-        bar.total, bar.initial = count.stored + count.total, count.stored
-        bar.update(count.stored + count.shown - bar.n)
-        bar.refresh()
+        """Makes the bar longer."""
+        self._show()
 
     def advanced(self, pass_id: int, count: Count, before: int) -> None:
-        """Moves the bars."""
-        self._bars[pass_id].update(count.shown - before)
-        self._show_run()
+        """Moves the bar."""
+        self._show()
 
     def ended(self, model: str, setting: str, status: str, reason: str) -> None:
         """Counts a cell."""
         super().ended(model, setting, status, reason)
-        self._show_run()
+        self._show()
 
     def note(self, text: str) -> None:
         """Writes a line."""
         print(text)
 
     def close(self) -> None:
-        """Keeps the bars as they are."""
-        for bar in self._bars.values():
-            bar.close()
-        self._bars.clear()
+        """Keeps the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None
 
-    def _show_run(self) -> None:
+    def _show(self) -> None:
         done, total = self.samples()
-        if self.cells < 2 or not total:
+        if not total:
             return
-        if None not in self._bars:
-            self._bars[None] = _bar(bar_format=RUN)
-        bar, left = self._bars[None], self.left()
+        if self._bar is None:
+            self._bar = _bar(bar_format=RUN)
+        bar, left = self._bar, self.left()
         bar.total = total
-        bar.set_description_str(self.cells_in_words(), refresh=False)
+        alone = self.cells < 2 and len(self.counts) == 1
+        bar.set_description_str(
+            next(iter(self.counts.values())).label if alone else self.cells_in_words(), refresh=False
+        )
         bar.set_postfix_str("" if left is None else f"{in_clock(left)} left", refresh=False)
         bar.update(done - bar.n)
+        bar.refresh()
 
 
 def _bar(**options: Any) -> Any:

@@ -41,6 +41,7 @@ TABLES: dict[str, Callable[[list[str], list[str]], list[str]]] = {
     "grid": lambda models, settings: ["*"],
     "why": lambda models, settings: ["1", "3"],
     "published add": lambda models, settings: claimed(settings, "another blog"),
+    "published list": lambda models, settings: [],
     "published show": lambda models, settings: [models[0], settings[0]],
     "published disagree": lambda models, settings: [],
     "published coverage": lambda models, settings: [],

@@ -12,6 +12,7 @@ import torch
 from rich.console import Console
 from toy import darker, toy_catalog, toy_model, toy_setting
 
+from testbed.api.notebook import NotebookProgress
 from testbed.execution import progress
 from testbed.execution.progress import LineProgress, RichProgress
 from testbed.graph.cells import Cell
@@ -141,6 +142,43 @@ def test_a_speed_is_that_of_whole_batches(clock: Clock) -> None:
     said = out.getvalue().splitlines()
     assert said[8] == "first × val: 9 of 100 images"
     assert said[9:] == [f"first × val: {n} of 100 images, 1 images/s, {_clock(100 - n)} left" for n in range(10, 21)]
+
+
+def test_a_notebook_shows_one_bar_for_a_run_of_several_passes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Bar:
+        """As tqdm's."""
+
+        def __init__(self, **options: Any) -> None:
+            self.n, self.total, self.said = 0, 0, ""
+            made.append(self)
+
+        def update(self, number: int) -> None:
+            self.n += number
+
+        def set_description_str(self, text: str, refresh: bool) -> None:
+            self.said = text
+
+        def set_postfix_str(self, text: str, refresh: bool) -> None:
+            self.left = text
+
+        def refresh(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("testbed.api.notebook._bar", Bar)
+    shown = NotebookProgress()
+    shown.start(cells("first", "second"))
+    for number, model in enumerate(["first", "second"]):
+        shown.begin(one_pass(number, model), 100, 100)
+        for _ in range(10):
+            clock.now += 1
+            shown.advance(number, 10)
+        shown.ended(model, "val", "complete", "")
+    shown.close()
+    (bar,) = made
+    assert (bar.n, bar.total, bar.said) == (200, 200, "2 of 2 cells")
 
 
 def _clock(seconds: int) -> str:

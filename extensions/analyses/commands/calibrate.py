@@ -12,9 +12,11 @@ import click
 from testbed.cli.options.stored import models_option, score_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, print_json, sample_count, table
+from testbed.errors import TestbedError
 from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
+    from testbed.db.store import Store
     from testbed.extensions.analyses.calibration import Method
     from testbed.metrics.inference.calibrated import CorrectedMean
 
@@ -54,11 +56,10 @@ def command(
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
     from testbed.extensions.analyses.calibration import calibrate
-    from testbed.stored_results.main_scores import main_score_on
 
     labels = read_labels(file)
     with Store.open(db_url) as store:
-        found = calibrate(store, setting, labels, method, score or main_score_on(store, [setting]), models)
+        found = calibrate(store, setting, labels, method, score or _main(store, setting), models)
     for item in found:
         if item.outdated:
             said = count(item.outdated, "label")
@@ -87,6 +88,16 @@ def command(
         + ("; intervals account for the groups of samples of the data set" if grouped else "")
     )
     return 0
+
+
+def _main(store: Store, setting: str) -> str:
+    """The main score of a setting; that of answers where none is declared."""
+    from testbed.stored_results.main_scores import main_score_on
+
+    try:
+        return main_score_on(store, [setting])
+    except TestbedError:
+        return "score"
 
 
 def _interval(found: CorrectedMean) -> str:

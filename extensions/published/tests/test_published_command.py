@@ -285,6 +285,10 @@ def test_a_run_says_what_is_published_about_its_cells(ask, blog):
     lines = ask(*words).stdout.splitlines()
     differs = "published 90.10 (blog); measured 98.70 ± 0.49: differs by +8.6 points (z = 18)"
     agrees = "published 96.30 (blog); measured 96.11 ± 0.83: agrees"
+    prepared = [line.partition(";")[0] for line in lines if line.startswith(("digits-knn: ", "digits-logreg: "))]
+    assert prepared == [  # the same for both: only once
+        *("digits-knn: resize 32, crop 32, interpolation bilinear", "digits-logreg: images as for digits-knn")
+    ]
     assert [line for line in lines if "published" in line] == [
         *(f"digits-knn on digits: {differs}", f"digits-logreg on digits: {agrees}")
     ]
