@@ -180,7 +180,7 @@ def test_a_run_is_a_line_for_each_setting_with_what_failed(page, go, site, url, 
         page.wait_for_function("() => !document.getElementById('changes').innerText.includes('…')")
         changes = [each.split("\t") for each in page.locator("#changes tbody tr").all_inner_texts()]
         assert [each[:4] for each in changes] == [
-            ["dim (top1, %)", "60.00", "50.00", "-10.00"],
+            ["dim (top1, %)", "60.00", "50.00", "−10.00"],
             ["val (top1, %)", "80.00", "90.00", "+10.00"],
         ]
         assert [each[5] for each in changes] == ["epoch 2 is better", "epoch 10 is better"]

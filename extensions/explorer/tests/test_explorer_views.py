@@ -166,7 +166,7 @@ QUESTIONS: dict[
     "where do A and B differ": ([NUMBER, "#against a >> nth=0"], "#samples", "Only one right: [0-9]+"),
     "what is published": ([NUMBER], "dialog #headline", "published .* measured"),
     "a figure": ([TAB.format("plot")], "#svg", "SVG"),
-    "how robust is my model": ([TAB.format("robustness")], "#robustness tbody", "vgg19"),
+    "how robust is my model": ([TAB.format("robustness")], "#robustness tr.pinned", "vgg19"),
     "how does it fall with severity": ([TAB.format("severity")], ".curves svg", "0 \\(clean\\)"),
     "which class is worst": ([NUMBER], "dialog #worst-class tbody tr >> nth=0", "[0-9]+ – [0-9]+|[0-9.]+"),
     "is it calibrated": ([NUMBER], "dialog #reliability", "Expected calibration error: [0-9.]+ %"),
