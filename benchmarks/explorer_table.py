@@ -27,7 +27,8 @@ def fill(path: Path, models: int, settings: int) -> None:
     random = np.random.default_rng(0)
     skill = random.normal(1.0, 0.7, models)
     ease = random.normal(0.0, 1.0, settings)
-    values = 1 / (1 + np.exp(-(skill[:, None] + ease + random.normal(0, 0.15, (models, settings)))))
+    chances = 1 / (1 + np.exp(-(skill[:, None] + ease + random.normal(0, 0.15, (models, settings)))))
+    values = np.round(chances * 50_000) / 50_000  # what 50,000 samples can give
     families = ("resnet", "vit", "convnext", "efficientnet", "swin")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         run, many = connection.execute, connection.executemany

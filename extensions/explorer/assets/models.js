@@ -14,10 +14,12 @@
     const within = [...new Set(wanted)].filter((from) => from >= 0 && from <= last), both = within.filter((from) => from >= ENDS && from <= last - ENDS);
     return [...new Set([...both, ...within])]; // some of both ends, if that can be
   }
-  /* Full name → a name of `most` characters at most, none of which is that of another. */
+  /* Full name → a name of `most` characters at most, none of which is that of another: { get }. */
   function shortened(names, most = longest()) {
-    const alike = new Map(), taken = new Set(names.filter((each) => each.length <= most)), found = new Map(names.map((each) => [each, each]));
-    for (const name of new Set(names)) if (name.length > most) { const key = cut(name, most, Math.ceil((most - 1) / 2)); alike.set(key, [...(alike.get(key) || []), name]); }
+    const long = new Set(names.filter((each) => each.length > most)), found = new Map(), of = { get: (name) => found.get(name) ?? name };
+    if (!long.size) return of;
+    const alike = new Map(), taken = new Set(names.filter((each) => each.length <= most));
+    for (const name of long) { const key = cut(name, most, Math.ceil((most - 1) / 2)); alike.set(key, [...(alike.get(key) || []), name]); }
     for (const [key, group] of alike) {
       if (group.length === 1 && !taken.has(key)) { found.set(group[0], key); taken.add(key); continue; }
       for (const name of group) {
@@ -26,7 +28,7 @@
         if (from !== undefined) { found.set(name, cut(name, most, from)); taken.add(found.get(name)); }
       }
     }
-    return found;
+    return of;
   }
   /* A link to a model's page, by its short name. */
   const link = (name, short, view = "model") => E("a", { href: T.link(view, [name]), title: short === name ? null : name, "data-name": short === name ? null : name }, short);
@@ -37,7 +39,7 @@
       pinned: (name) => pinned.has(name),
       cell: (name) => {
         const on = pinned.has(name), check = E("input", { type: "checkbox", class: "choose", "aria-label": `choose ${name}`, checked: T.chosen.has(name), onchange: (event) => T.chosen.set(name, event.target.checked) });
-        return { text: E("span", { class: "named" }, check, E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models come first and are marked in all views", onclick: () => T.pin(name) }, on ? "★" : "☆"), link(name, short.get(name) ?? name)) };
+        return { text: E("span", { class: "named" }, check, E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models come first and are marked in all views", onclick: () => T.pin(name) }, on ? "★" : "☆"), link(name, short.get(name))) };
       },
     };
   }
