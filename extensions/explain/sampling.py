@@ -145,7 +145,7 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Sampled
     wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
     correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
     part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))
-    variance += part**2 * its_variance + (1 - part) ** 2 * max(0.0, correction**2 - its_variance)
+    variance += its_variance  # in whole: an error that the drawn samples cannot show may still be there
     value = seen + float(mass @ right) + part * correction
     return SampledValue(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
 
