@@ -113,7 +113,7 @@ def test_a_grid_prints_each_column_in_its_unit(ask, tmp_path):
     fill(tmp_path / "testbed.db", MetricSpec("nll", "nats", LOWER, lowest=0))
     first, _, *rows = ask("grid", "photos", "--metric", "nll").stdout.splitlines()
     assert first.split() == ["nll,", "nats", "photos"]
-    assert [row.split() for row in rows] == [["carl", "0.1"], ["bert", "0.5"], ["anna", "0.9"]]
+    assert [row.split() for row in rows] == [["carl", "0.1000"], ["bert", "0.5000"], ["anna", "0.9000"]]
 
 
 def test_intervals_stay_within_the_range(ask, tmp_path):

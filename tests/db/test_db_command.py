@@ -115,8 +115,8 @@ def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
     assert printed[2].split() == ["metric", "slice", *"value ± standard error 95 % interval n".split()]
     rows = sorted(" ".join(line.split()) for line in printed[4:])
     assert rows == [
-        *("loss overall 2.25 nats", "top1 hard 100.00 % 1"),
-        *("top1 overall 50.00 ± 25.00 % [-29.56, 129.56] 4", "top5 overall not defined 4"),
+        *("loss overall 2.2500 nats", "top1 hard 100.00 % 1"),
+        *("top1 overall 50.00 ± 25.00 % [−29.56, 129.56] 4", "top5 overall not defined 4"),
     ]
     said = db("--print-eval", "net", "val")
     assert said.code == 0

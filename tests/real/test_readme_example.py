@@ -12,7 +12,7 @@ from warm_python import WarmPython
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-ROW = re.compile(r"^ +\d +1–3 +(efficientnet-lite\d) +([\d.]+) %  \[([\d.]+) %, ([\d.]+) %\]", flags=re.MULTILINE)
+ROW = re.compile(r"^ +\d +1–3 +(efficientnet-lite\d) +([\d.]+) %  \[([\d.]+), ([\d.]+)\]", flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,6 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
             told + r" \\",
             *again,
             r"\endfirsthead",
-            *again,
         ]
         lines += [*again, r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
     else:

@@ -81,7 +81,7 @@ def test_the_line_says_both_numbers_the_source_and_the_verdict():
     assert compare(result(0.7610), claim(0.76, protocol={"image size": "288"})).verdict == "agrees"  # ours is not known
     of_loss = compare(result(0.5, stderr=0.01, unit="nats", metric="nll"), claim(0.25, "0.25", unit="nats"))
     assert in_words(of_loss, about=False) == (
-        "nll published 0.25 (timm aa4b585); measured 0.5 ± 0.01: differs by +0.25 nats (z = 24)"
+        "nll published 0.2500 (timm aa4b585); measured 0.5000 ± 0.0100: differs by +0.25 nats (z = 24)"
     )
 
 

@@ -86,7 +86,7 @@ def tally_qa(columns: Mapping[str, str], text: str) -> Verdict:
     if found is None:
         return _UNREAD
     count = int(found[1]) if found[1] else _COUNTS.index(found[2])
-    return Verdict(str(count), float(count == int(truth(columns))), "first number")
+    return Verdict(str(count), float(str(count) == truth(columns).strip()), "first number")
 
 
 _UNREAD = Verdict(None, 0.0, "none")
