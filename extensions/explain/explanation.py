@@ -151,19 +151,22 @@ class Explanation:
                 f"Unexplained: {_listed(single, 'gives', 'give')[:-1]}, but so many variants come near it that chance"
                 f" alone would give about {self.by_chance:.1f}; another published metric would decide.{doubt}"
             )
+        gives = "is known to give" if doubt else "gives"
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:
             return (
-                f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}.{self._luck()}"
+                f"No single variant {gives} it. {_listed(self.giving, 'gives', 'give')} {tried}.{self._luck()}"
                 f"{self._untried()}"
             )
         if self.giving:
             return (
-                f"Unexplained: no single variant gives it.{doubt} Some combinations do ({len(self.giving)}), but so"
+                f"Unexplained: no single variant {gives} it.{doubt} Some combinations do ({len(self.giving)}), but so"
                 f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric"
                 f" would decide. {tried}.{self._open()}"
             )
-        return f"Unexplained: no variant gives it; {tried}.{doubt}{self._open()}"
+        if any(each.verdict == UNDECIDED for each in self.combinations):
+            gives = "is known to give"
+        return f"Unexplained: no variant {gives} it; {tried}.{doubt}{self._open()}"
 
     def _luck(self) -> str:
         return f" Chance alone would give about {self.by_chance:.2g} such matches." if self.by_chance >= 0.005 else ""

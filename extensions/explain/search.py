@@ -217,7 +217,7 @@ class Search:
     # Combinations -------------------------------------------------------------------------------------------------
 
     def _combine(self) -> None:
-        self.say("no single variant gives it; trying combinations")
+        self.say("no single variant is known to give it; trying combinations")
         sampled = self._sampled_pairs()
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
         if self._given():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from testbed.extensions.explain.axis import Stage, Variant
@@ -178,6 +180,15 @@ def test_what_stays_undecided_after_one_was_run_on_all_is_not_decided_by_more_sa
     assert f"Undecided: crop: 0.8; {said}" in told.sentence()
 
 
+def test_what_is_undecided_is_not_said_not_to_give_it():
+    variant = Variant("crop", "0.8", Stage.IMAGES, str)
+    row = VariantResult((variant,), (SampledValue(0.71, 0.01, 24),), UNDECIDED)
+    told = Explanation("net", "set", (Target("top1", 0.7, 5e-5, 0.9),), 500, [row])
+    assert told.sentence().startswith("Unexplained: no variant is known to give it; 1 single variants and 0 comb")
+    row = replace(row, verdict=EXCLUDED)
+    assert "no variant gives it" in replace(told, rows=[row]).sentence()
+
+
 def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     target = Target("top1", 0.7, 5e-5, 0.9)
     pair = VariantResult(
@@ -185,7 +196,7 @@ def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     )
     found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, enough=12_000)
     assert found.sentence() == (
-        "Unexplained: no variant gives it; 0 single variants and 9 combinations were tried. Combinations that"
+        "Unexplained: no variant is known to give it; 0 single variants and 9 combinations were tried. Combinations that"
         " are undecided: 1; --samples 12000 would decide most."
     )
     found.enough = 0
