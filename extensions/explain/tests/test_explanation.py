@@ -196,8 +196,8 @@ def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     )
     found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, enough=12_000)
     assert found.sentence() == (
-        "Unexplained: no variant is known to give it; 0 single variants and 9 combinations were tried. Combinations that"
-        " are undecided: 1; --samples 12000 would decide most."
+        "Unexplained: no variant is known to give it; 0 single variants and 9 combinations were tried. Combinations"
+        " that are undecided: 1; --samples 12000 would decide most."
     )
     found.enough = 0
     assert found.sentence().endswith("were tried.")
