@@ -18,6 +18,7 @@ from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSourc
 from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.defaults import FirstColumns, newest_own_model
 from testbed.extensions.explorer.documents import item_at
+from testbed.extensions.explorer.packing import exact, rounded, same
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
 from testbed.plotting.frame import filled, load_grid, with_averages
@@ -31,7 +32,6 @@ from testbed.stored_results.leading import in_order
 from testbed.tasks.classification import task as classification
 
 MOST_SCORES = 4_000_000  # maximum samples × models to rank while a page waits
-DIGITS = 10  # significant digits of an end of an interval
 USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
@@ -307,12 +307,12 @@ class Overview:
             "metric": metric,
             **self._about(setting, metric),
             "models": [self._places[row[0]] for row in rows],
-            "values": [_exact(row[1]) for row in rows],
-            "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
-            "stderr": _same([_number(row[3]) for row in rows]),
+            "values": [exact(row[1]) for row in rows],
+            "n": same([size if row[2] is None else int(row[2]) for row in rows]),
+            "stderr": same([rounded(row[3]) for row in rows]),
             **self._intervals(rows, setting, metric, size),
-            "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
-            "origins": _same([self._origin(row, setting, metric) for row in rows]),
+            "evaluations": same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
+            "origins": same([self._origin(row, setting, metric) for row in rows]),
             "unread": self._unread(rows),
             "order": self._in_order(rows, setting, metric),
             "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
@@ -325,10 +325,10 @@ class Overview:
         if setting is None:
             return {"low": [None] * len(rows), "high": [None] * len(rows)}
         spec, _ = self._metrics[setting][metric]
-        numbers = ((*map(_number, (row[1], row[3])), row[2] or size, row[7]) for row in rows)
+        numbers = ((*map(rounded, (row[1], row[3])), row[2] or size, row[7]) for row in rows)
         ends = [interval(spec, value, stderr, n and int(n), of) or (None, None) for value, stderr, n, of in numbers]
         low, high = zip(*ends, strict=True) if ends else ((), ())
-        return {"low": [_number(end) for end in low], "high": [_number(end) for end in high]}
+        return {"low": [rounded(end) for end in low], "high": [rounded(end) for end in high]}
 
     def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
         """The best models in words, for columns without a ranking on samples."""
@@ -392,20 +392,6 @@ class Overview:
             told["differs"] |= comparison.verdict == DIFFERS
             told["lines"].append(in_words(comparison, about=False))
         return found
-
-
-def _same(values: list[Any]) -> Any:
-    """A list, or its only distinct value."""
-    return values[0] if values and all(value == values[0] for value in values) else values
-
-
-def _exact(value: Any) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def _number(value: Any) -> float | None:
-    known = _exact(value)
-    return None if known is None else float(f"{known:.{DIGITS}g}")
 
 
 def _order(name: str) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ Array = np.ndarray[Any, Any]
 NONE8, NONE16 = 255, 65535  # placeholders for missing values
 _TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "f4": "f32"}
 _STEPS = NONE16 - 1
+DIGITS = 10  # significant digits of an end of an interval
 
 
 def packed(values: Array) -> dict[str, Any]:
@@ -46,3 +48,19 @@ def packed_scores(values: Array) -> dict[str, Any]:
     if np.isin(array[~missing], (0, 1)).all():
         return {**packed(np.where(missing, NONE8, array).astype(np.uint8)), "none": NONE8}
     return packed(array.astype(np.float32))
+
+
+def exact(value: Any) -> float | None:
+    """A number, or None where it is missing or not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def rounded(value: Any) -> float | None:
+    """`exact`, with as many digits as an interval needs."""
+    known = exact(value)
+    return None if known is None else float(f"{known:.{DIGITS}g}")
+
+
+def same(values: list[Any]) -> Any:
+    """A list, or its only distinct value."""
+    return values[0] if values and all(value == values[0] for value in values) else values
