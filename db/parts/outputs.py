@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -124,8 +125,9 @@ class Outputs(StorePart):
             size = session.get_one(EvaluationRow, root).size or 0
             unread = session.scalars(sa.select(SampleErrorRow.position).where(SampleErrorRow.evaluation_id == root))
             unreadable = [(position, position + 1) for position in unread]
-            chunks = self._chunks(session, root, kind)
-            array = assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
+            # closed before the session: a cursor that an error kept would be closed in a later transaction
+            with closing(self._chunks(session, root, kind)) as chunks:
+                array = assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
         return array if positions is None else array[positions]
 
     @retried
@@ -174,7 +176,7 @@ class Outputs(StorePart):
             rows = session.execute(sa.select(*columns).where(chunk.evaluation_id == root, chunk.uri.is_not(None)))
             return {Location.of(row).base for row in rows}
 
-    def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Iterator[Any]:
+    def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Generator[Any]:
         """Rows (start, count, dtype, shape, checksum, kind, size_bytes, uri, payload) of an evaluation, in order."""
         if session.get_bind().dialect.name == "postgresql":
             # psycopg's text format would send every byte as two hexadecimal digits: four times slower.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import threading
 import uuid
@@ -241,6 +242,24 @@ def test_a_lost_or_changed_file_is_told_and_listed(
     assert outside.results.metrics(evaluation.id), "its metrics are there"
     outside.names.hide("model", "net")
     assert outside.removal.purge() == (1, 1)
+
+
+def test_a_failed_reading_leaves_no_cursor_to_later_transactions(
+    outside: Store, builder: Any, payload_url: str
+) -> None:
+    """Else it is closed whenever the error is forgotten, which aborts what runs on its connection then."""
+    evaluation = builder(outside).complete()
+    system, _ = fsspec.core.url_to_fs(payload_url)
+    system.rm_file(*files(payload_url))
+    try:
+        outside.outputs.read(evaluation.id, "logits")
+    except CorruptOutputError as error:
+        errors = [error]  # keeps what was running
+    with outside.outputs.reading() as session:
+        session.execute(sa.text("SELECT 1"))
+        errors.clear()
+        gc.collect()
+        assert session.scalar(sa.text("SELECT 2")) == 2
 
 
 def test_a_place_that_cannot_be_written_is_told_and_nothing_is_stored(
