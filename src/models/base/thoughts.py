@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 THINKING = "thinking"  # in a generation's `extra`: the thoughts that a server gave apart from the text
 BEGUN = "thinking_begun"  # likewise: the prompt had opened the thoughts, so that the reply begins within them
-REVISION = 2  # of `final_part`; raised when the same reply gets another final part
+REVISION = 3  # of `final_part`; raised when the same reply gets another final part
 
 _SAYS_SO = re.compile(
     "think|thought|reason|analysis|scratchpad|reflect|rationale|monologue|ponder|deliberat"
