@@ -9,11 +9,11 @@ answer that names two options is unparsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 
 from testbed.answers import languages
-from testbed.answers.columns import list_options, listed, options, quoted_options, references, truth
+from testbed.answers.columns import listed, options, references, truth
 from testbed.answers.decisions import last_word, without_list
 from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import is_another_value, sole_quantity
@@ -82,19 +82,9 @@ def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
     return _verdict(columns, text, options(columns) or dict.fromkeys("ABCDE", ""))
 
 
-def in_list(columns: Mapping[str, str], text: str) -> Verdict:
-    """PuzzleVQA: the options are a list in the column ``options``."""
-    return _verdict(columns, text, list_options(columns))
-
-
-def quoted_or_in_the_image(columns: Mapping[str, str], text: str) -> Verdict:
-    """VisualPuzzles: the options are quoted in the column ``options``, or are A to D in the picture."""
-    return _verdict(columns, text, quoted_options(columns) or dict.fromkeys("ABCD", ""))
-
-
-def listed_or_in_the_question(columns: Mapping[str, str], text: str) -> Verdict:
-    """Benchmarks of spatial understanding: the options are columns or a list, or are A to F in the question."""
-    return _verdict(columns, text, options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", ""))
+def among(choices: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Callable[[Mapping[str, str], str], Verdict]:
+    """Multiple choice with the options that a function finds in the columns."""
+    return lambda columns, text: _verdict(columns, text, choices(columns))
 
 
 def either(columns: Mapping[str, str], text: str) -> Verdict:

@@ -43,6 +43,11 @@ def has_answer(columns: Mapping[str, str]) -> bool:
     return "answer" in columns or "answers" in columns
 
 
+def is_choice(columns: Mapping[str, str]) -> bool:
+    """Checks whether a row of VLMEvalKit's kind Short is multiple choice: with options, and a letter as its answer."""
+    return "A" in options(columns) and len(truth(columns)) == 1
+
+
 def truth(columns: Mapping[str, str]) -> str:
     """The cell ``answer``; of a table without that column ``answers``.
 

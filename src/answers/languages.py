@@ -116,7 +116,7 @@ EXCEPT = frozenset(
     """
     menos salvo excepto exceto eccetto tranne außer ausser sauf excepté behalve utom undtagen unntatt paitsi
     oprócz poza kromě okrem osim razen кроме окрім крім освен осим kivéve εκτός hariç dışında إلا ماعدا
-    חוץ مگر सिवाय ছাড়া kecuali selain kecuali trừ ngoại maliban
+    חוץ مگر सिवाय ছাড়া kecuali selain trừ ngoại maliban
     """.split()
 )
 WRONG = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from testbed.answers.columns import has_answer, listed, options, truth
+from testbed.answers.columns import has_answer, list_options, listed, options, quoted_options, truth
 from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of
 from testbed.answers.texts import EDGES
@@ -31,6 +31,21 @@ def lettered(letters: str) -> Choices:
 def yes_or_no(columns: Columns) -> Mapping[str, str]:
     """Yes and no, which are true and false."""
     return {"Yes": "true", "No": "false"}
+
+
+def quoted_or_lettered(columns: Columns) -> Mapping[str, str]:
+    """VisualPuzzles: the options are quoted in the column ``options``, or are A to D in the picture."""
+    return quoted_options(columns) or dict.fromkeys("ABCD", "")
+
+
+def listed_or_lettered(columns: Columns) -> Mapping[str, str]:
+    """Benchmarks of spatial understanding: the options are columns or a list, or are A to F in the question."""
+    return options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", "")
+
+
+def either(columns: Columns) -> Mapping[str, str]:
+    """NaturalBench: yes and no, or two options whose texts are in the question, by the column ``type``."""
+    return yes_or_no(columns) if columns.get("type") == "yes_no" else dict.fromkeys("AB", "")
 
 
 def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = False) -> str:

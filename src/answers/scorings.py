@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from testbed.answers import captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
-from testbed.answers.columns import list_options, options, quoted_options, truth
+from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import spatial as published_spatial
 from testbed.answers.published import words as published_words
-from testbed.answers.right_answers import Choices, by_columns, lettered, with_letters, yes_or_no
+from testbed.answers.right_answers import (
+    Choices,
+    by_columns,
+    either,
+    lettered,
+    listed_or_lettered,
+    quoted_or_lettered,
+    with_letters,
+    yes_or_no,
+)
 from testbed.answers.verdict import Verdict
 from testbed.canonical_text import canonical, canonical_columns
 from testbed.errors import unknown_name
@@ -88,25 +97,9 @@ def unsaid(verdict: Verdict) -> Verdict:
     return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 
-def _quoted_or_in_the_image(columns: Mapping[str, str]) -> Mapping[str, str]:
-    return quoted_options(columns) or dict.fromkeys("ABCD", "")
-
-
-def _listed_or_lettered(columns: Mapping[str, str]) -> Mapping[str, str]:
-    return options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", "")
-
-
-def _either(columns: Mapping[str, str]) -> Mapping[str, str]:
-    return yes_or_no(columns) if columns.get("type") == "yes_no" else dict.fromkeys("AB", "")
-
-
-def _is_choice(columns: Mapping[str, str]) -> bool:
-    return "A" in options(columns) and len(truth(columns)) == 1
-
-
 def _choice_or_judge(of_choice: Reading) -> Reading:
     """Reads answers to questions with options, and leaves the others to a judge, as VLMEvalKit's kind Short."""
-    return lambda columns, text: (of_choice if _is_choice(columns) else reasoning.left_to_judge)(columns, text)
+    return lambda columns, text: (of_choice if is_choice(columns) else reasoning.left_to_judge)(columns, text)
 
 
 _LETTERS = lettered("ABCDEFGH")
@@ -151,11 +144,11 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "erqa": AnswerScoring(reasoning.letters, published_reasoning.erqa, choices=_LETTERS, several=True),
     "vmc_bench": AnswerScoring(choice.multiple_choice, published_letters.vmc_bench, choices=by_columns),
     "visual_puzzles": AnswerScoring(
-        choice.quoted_or_in_the_image, published_letters.visual_puzzles, choices=_quoted_or_in_the_image
+        choice.among(quoted_or_lettered), published_letters.visual_puzzles, choices=quoted_or_lettered
     ),
-    "puzzle_vqa": AnswerScoring(choice.in_list, published_letters.puzzle_vqa, choices=list_options),
-    "spatial": AnswerScoring(choice.listed_or_in_the_question, published_spatial.spatial, choices=_listed_or_lettered),
-    "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=_either),
+    "puzzle_vqa": AnswerScoring(choice.among(list_options), published_letters.puzzle_vqa, choices=list_options),
+    "spatial": AnswerScoring(choice.among(listed_or_lettered), published_spatial.spatial, choices=listed_or_lettered),
+    "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=either),
     "transcription": AnswerScoring(transcriptions.f1, transcriptions.published_f1),
     "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),

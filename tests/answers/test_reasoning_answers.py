@@ -179,6 +179,9 @@ def test_a_short_answer_is_judged_and_a_choice_is_read() -> None:
     assert "a dog" in judging.question(text, "the hound")
     assert [judging.verdict(text, said).score for said in ("CORRECT", "INCORRECT")] == [1, 0]
     assert judging.verdict(choice, "B").score == 1
+    beside = {**choice, "answer": "a dog"}  # its right answer is a text, although it has options
+    assert np.isnan(scoring(beside, "B").score)
+    assert judging.verdict(beside, "CORRECT").score == 1
 
 
 def test_every_scoring_that_is_left_to_a_judge_has_a_judging_of_its_own() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.answers.columns import list_options, options, references, truth
+from testbed.answers.columns import is_choice, list_options, options, references, truth
 from testbed.answers.judges import pairs, reasoning  # noqa: F401  # each adds its own
 from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
@@ -63,13 +63,13 @@ def _is_yes_no(columns: Columns) -> bool:
 
 
 def short_question(columns: Columns, text: str) -> str:
-    """Asks which option an answer chooses, or, of a question without options, whether it is correct."""
-    return (match_question if options(columns) else correctness_question)(columns, text)
+    """Asks which option an answer chooses, or, where the right answer is a text, whether it is correct."""
+    return (match_question if is_choice(columns) else correctness_question)(columns, text)
 
 
 def short_read(columns: Columns, reply: str) -> Verdict | None:
     """Reads the reply to `short_question`."""
-    return (read_match if options(columns) else read_correctness)(columns, reply)
+    return (read_match if is_choice(columns) else read_correctness)(columns, reply)
 
 
 def yes_no_question(columns: Columns, text: str) -> str:
