@@ -95,18 +95,19 @@ class TestAccuracy:
         assert (value(metrics, "accuracy", "category/b"), found(metrics)["accuracy", "category/b"].n) == (None, 0)
 
     def test_rows_of_one_picture_are_a_cluster(self):
-        scores = [1, 0, 1, 1, 0, 1, 1, 1, 0, 0]  # the example of Miller's clustered standard error
+        scores = [1, 0, 1, 1, 0, 1, 1, 1, 0, 0]  # the means without a, b, c or d: 5 / 8, 4 / 7, 4 / 8, 5 / 7
         pictures = ["a", "a", "b", "b", "b", "c", "c", "d", "d", "d"]
         by_group = report("accuracy", answered([{}] * 10, scores, groups=pictures), "test@1")
         by_column = report("accuracy", answered([{"image_path": each} for each in pictures], scores), "test@1")
         for metrics in (by_group, by_column):
             stderr = found(metrics)["accuracy", "overall"].stderr
-            assert round(stderr * math.sqrt(3 / 4), 5) == 0.11662
+            without = (5 / 8, 4 / 7, 4 / 8, 5 / 7)
+            assert stderr == pytest.approx(math.sqrt(3 / 4 * sum((each - 0.6) ** 2 for each in without)))
 
     def test_rows_without_a_group_stand_alone(self):
         grouped = answered([{}] * 4, [1, 0, 1, 1], groups=[None, None, "a", "a"])
-        # Clusters {1}, {0}, {1, 1} around 0.75: 0.25, −0.75, 0.5.
-        expected = math.sqrt(3 / 2 * (0.0625 + 0.5625 + 0.25)) / 4
+        # The means without {1}, {0} or {1, 1}: 2 / 3, 1, 1 / 2, around 3 / 4.
+        expected = math.sqrt(2 / 3 * ((1 / 12) ** 2 + (1 / 4) ** 2 + (1 / 4) ** 2))
         assert found(report("accuracy", grouped, "t"))["accuracy", "overall"].stderr == pytest.approx(expected)
 
 
@@ -146,8 +147,8 @@ class TestCircular:
 
     def test_rotations_of_one_question_are_a_cluster(self):
         metrics = report("circular", answered([{}] * 5, [1, 0, 1, 0, 1], self.IDS), "t")
-        # Clusters {1, 1, 1} and {0, 0} around 0.6: 1.2 and −1.2.
-        assert found(metrics)["vanilla_all", "overall"].stderr == pytest.approx(math.sqrt(2 * (1.44 + 1.44)) / 5)
+        # The means without {1, 1, 1} or {0, 0}: 0 and 1, around 3 / 5.
+        assert found(metrics)["vanilla_all", "overall"].stderr == pytest.approx(math.sqrt((0.6**2 + 0.4**2) / 2))
 
     def test_an_index_that_is_no_number(self):
         with pytest.raises(DataError, match="index 'one'; expected a whole number"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metric_specs import rate
+from testbed.metric_specs import MetricSpec, rate
 from testbed.metrics.inference.clusters import cluster_sums, clusters_of
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.paired import compare
@@ -105,6 +105,21 @@ def test_intervals_of_rates_of_clusters_cover_as_often_as_they_say():
         naive.append(low <= truth <= high)
     assert np.mean(covered) >= scipy.stats.binom.ppf(0.0005, RUNS, 0.93) / RUNS
     assert np.mean(naive) < 0.8
+
+
+@pytest.mark.parametrize("metric", [MetricSpec("score"), RATE])
+def test_intervals_of_ten_clusters_of_unequal_sizes_cover_as_often_as_they_say(metric):
+    rng = np.random.default_rng(6)
+    runs, number, covered = 3000, 10, 0
+    truth = 0.7 if metric.zero_one else 0.0
+    for _ in range(runs):
+        clusters = np.repeat(np.arange(number), rng.integers(1, 13, number))
+        scores = (rng.normal(size=number)[clusters] + rng.normal(size=len(clusters))) / math.sqrt(2)
+        scores = (scores < scipy.stats.norm.ppf(truth)).astype(float) if metric.zero_one else scores
+        low, high = interval(metric, *clustered_mean_and_stderr(scores, clusters), len(scores), number)
+        covered += low <= truth <= high
+    # Of the linearised error without the jackknife 92.9 % of 10,000 intervals of a mean cover, of this one 93.6 %.
+    assert covered / runs >= scipy.stats.binom.ppf(0.01, runs, 0.936) / runs
 
 
 def test_models_are_ranked_by_whole_clusters():

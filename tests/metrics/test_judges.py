@@ -90,12 +90,17 @@ class TestClusters:
     SCORES = np.array([1, 0, 1, 1, 0, 1, 1, 1, 0, 0])
     CLUSTERS = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3, 3])
 
-    def test_miller_equation_4(self):
-        # arXiv 2411.00640 has no factor for few clusters: G / (G − 1) with G = 4 here.
-        mean, stderr = clustered_mean_and_stderr(self.SCORES, self.CLUSTERS)
+    def test_miller_equation_4_where_clusters_have_one_size(self):
+        # arXiv 2411.00640 has no factor for few clusters: G / (G − 1) with G = 5 here.
+        mean, stderr = clustered_mean_and_stderr(self.SCORES, np.repeat(np.arange(5), 2))
         assert mean == 0.6
-        assert round(stderr * math.sqrt(3 / 4), 5) == 0.11662
+        assert stderr * math.sqrt(4 / 5) == pytest.approx(math.sqrt(2 * 0.2**2 + 2 * 0.8**2 + 1.2**2) / 10)
         assert round(mean_and_stderr(self.SCORES)[1], 5) == 0.16330
+
+    def test_a_jackknife_over_clusters_where_they_have_other_sizes(self):
+        left_out = [self.SCORES[self.CLUSTERS != cluster].mean() for cluster in range(4)]
+        mean, stderr = clustered_mean_and_stderr(self.SCORES, self.CLUSTERS)
+        assert stderr == pytest.approx(math.sqrt(3 / 4 * sum((each - mean) ** 2 for each in left_out)))
 
     def test_a_ratio_with_ones_below_is_a_mean(self):
         assert ratio_and_stderr(self.SCORES, np.ones(10), self.CLUSTERS) == pytest.approx(
@@ -108,10 +113,10 @@ class TestClusters:
         assert own == pytest.approx(clustered_mean_and_stderr(self.SCORES[below], self.CLUSTERS[below]))
 
     def test_by_hand(self):
-        # a 1, 2, 0 of b 2, 2, 1: r = 0.6; a − rb = −0.2, 0.8, −0.6.
+        # a 1, 2, 0 of b 2, 2, 1: r = 3 / 5; without one of the three 2 / 3, 1 / 3, 3 / 4.
         ratio, stderr = ratio_and_stderr(np.array([1, 2, 0]), np.array([2, 2, 1]), np.arange(3))
         assert ratio == 0.6
-        assert stderr == pytest.approx(math.sqrt(3 / 2 * (0.04 + 0.64 + 0.36)) / 5)
+        assert stderr == pytest.approx(math.sqrt(2 / 3 * ((2 / 3 - 0.6) ** 2 + (1 / 3 - 0.6) ** 2 + (3 / 4 - 0.6) ** 2)))
 
     def test_undefined(self):
         assert ratio_and_stderr(np.zeros(2), np.zeros(2), np.arange(2)) == (None, None)

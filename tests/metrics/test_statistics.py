@@ -59,10 +59,10 @@ def test_clusters_of_one_size_are_their_means():
 
 
 def test_clusters_of_several_sizes_by_hand():
-    # Sums of 2, 0 and 1 less 0.5 times 2, 1 and 3; three clusters of six scores.
+    # Three clusters, {1, 1}, {0} and {0, 0, 1}; the means without one of them are 1 / 4, 3 / 5 and 2 / 3, around 1 / 2.
     mean, stderr = clustered_mean_and_stderr(np.array([1, 0, 1, 0, 0, 1]), np.array(list("accbcc"))[[0, 1, 0, 3, 2, 2]])
     assert mean == 0.5
-    assert stderr == pytest.approx(math.sqrt(3 / 2 * (1.0**2 + 0.5**2 + 0.5**2)) / 6, rel=1e-12)
+    assert stderr == pytest.approx(math.sqrt(2 / 3 * ((1 / 4) ** 2 + (1 / 10) ** 2 + (1 / 6) ** 2)), rel=1e-12)
 
 
 def test_clusters_that_are_too_few():

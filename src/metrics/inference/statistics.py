@@ -41,9 +41,11 @@ def clustered_mean_and_stderr(
 ) -> tuple[float | None, float | None]:
     """The mean of scores that come in clusters, such as the captions of one image, and its standard error.
 
-    With the mean p of all n scores and for each of G clusters its size m and the sum h of its scores, the standard
-    error is √(G / (G − 1) · Σ (h − p m)²) / n: that of a ratio of two sums over independent clusters, linearised
-    (Cochran 1977, chapter 6). With clusters of one score each it is that of `mean_and_stderr`.
+    The standard error is that of the jackknife that leaves out one cluster at a time, CV3 in the words of MacKinnon,
+    Nielsen and Webb (2023): with the mean p of all n scores and for each of G clusters its size m and the sum h of its
+    scores, √((G − 1) / G · Σ ((h − p m) / (1 − m / n))²) / n. Where all clusters have one size it is the linearised
+    error of a ratio of two sums (Cochran 1977, chapter 6), which is too small for few clusters of unequal sizes; with
+    clusters of one score each it is that of `mean_and_stderr`.
 
     Args:
         values: Array [n] of numbers or booleans.
@@ -52,16 +54,10 @@ def clustered_mean_and_stderr(
     Returns:
         (mean, standard error); both None for n = 0, the standard error None for one cluster.
     """
-    n = len(values)
-    if n == 0:
+    if not len(values):
         return None, None
     mean = float(np.mean(values, dtype=np.float64))
-    _, place = np.unique(clusters, return_inverse=True)
-    deviations = np.bincount(place, weights=np.asarray(values, dtype=np.float64) - mean)
-    number = len(deviations)
-    if number == 1:
-        return mean, None
-    return mean, math.sqrt(number / (number - 1) * float(np.square(deviations).sum())) / n
+    return mean, _jackknife(np.asarray(values, dtype=np.float64) - mean, np.ones(len(values)), clusters)
 
 
 def ratio_and_stderr(
@@ -69,8 +65,9 @@ def ratio_and_stderr(
 ) -> tuple[float | None, float | None]:
     """A ratio of two sums over samples that come in clusters, and its standard error.
 
-    With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b, the standard error is
-    √(G / (G − 1) · Σ e²) / Σ b (Cochran 1977, chapter 6). With b = 1 it is that of `clustered_mean_and_stderr`.
+    With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b and its share s of Σ b, the standard
+    error is that of the jackknife over clusters, √((G − 1) / G · Σ (e / (1 − s))²) / Σ b. With b = 1 it is that of
+    `clustered_mean_and_stderr`.
 
     Args:
         numerators: Array [n] of numbers or booleans, a; they count only where b is above 0.
@@ -87,12 +84,19 @@ def ratio_and_stderr(
     if total == 0:
         return None, None
     ratio = float(above.sum()) / total
-    _, place = np.unique(np.asarray(clusters)[counted], return_inverse=True)
-    sums = np.bincount(place, weights=above - ratio * below)
+    return ratio, _jackknife(above - ratio * below, below, np.asarray(clusters)[counted])
+
+
+def _jackknife(deviations: Array, weights: Array, clusters: Array) -> float | None:
+    """Returns the error of a ratio, from each sample's deviation from it and its weight, both arrays [n], by cluster."""
+    _, place = np.unique(clusters, return_inverse=True)
+    sums, sizes = np.bincount(place, weights=deviations), np.bincount(place, weights=weights)
     number = len(sums)
     if number == 1:
-        return ratio, None
-    return ratio, math.sqrt(number / (number - 1) * float(np.square(sums).sum())) / total
+        return None
+    total = sizes.sum()
+    alike = (total - total / number) / (total - sizes)  # exactly 1 for clusters of one size
+    return math.sqrt(number / (number - 1) * float(np.square(sums * alike).sum())) / float(total)
 
 
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
