@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -12,13 +12,11 @@ from sqlalchemy.orm import Session
 from testbed.db.base import StorePart, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
-from testbed.entities import REFERENCE, StoredDefinition
+from testbed.entities import REFERENCE, Kind, StoredDefinition
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
 from testbed.inputs import OwnName
 from testbed.registry.own_files import own_path
 from testbed.registry.references import SettingReference, is_part, says_parts
-
-Kind = Literal["model", "eval setting"]
 
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}

@@ -22,7 +22,7 @@ from testbed.graph.texts import text_language
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
 from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.models.base.capability import EMBED_IMAGE, NETWORK
-from testbed.models.loading.class_reading import reading
+from testbed.models.base.class_reading import reading
 from testbed.models.made.derived import DerivedModel
 from testbed.models.model_base import ModelDefinition
 from testbed.planning.opening import Opener, attempt

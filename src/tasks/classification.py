@@ -15,8 +15,8 @@ from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
 from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
-from testbed.models.loading.class_order import folders_of
-from testbed.models.loading.class_reading import class_columns, known_outputs, reading, unknown_outputs
+from testbed.models.base.class_order import folders_of
+from testbed.models.base.class_reading import class_columns, known_outputs, reading, unknown_outputs
 from testbed.models.made.derived import DerivedModel
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.parts import derived, zero_shot

@@ -121,8 +121,8 @@ class Model(ModelDefinition):
             A torch module from images [B, 3, H, W] in [0, 1] to logits [B, C], restricted to the setting's classes, on
             the CPU.
         """
+        from testbed.models.base.class_reading import class_columns
         from testbed.models.base.runtime import ImageClassifier, prepared
-        from testbed.models.loading.class_reading import class_columns
 
         options = LoadOptions()
         network = prepared(self._network(options), options)

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.capability import DEVICE, EMBED_IMAGE, LOGITS
+from testbed.models.base.class_order import ClassOrder
+from testbed.models.base.normalize import SPLIT_OFF, split
 from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
-from testbed.models.loading.class_order import ClassOrder
-from testbed.models.loading.normalize import SPLIT_OFF, split
 
 FLOAT32, TF32 = "float32", "tf32"
 PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
