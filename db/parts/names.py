@@ -108,13 +108,6 @@ def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]
     return ids
 
 
-def set_types(session: Session, types: Mapping[str, str]) -> None:
-    """Stores the types of models, skipping those that are not in the store."""
-    for model, model_type in sorted(types.items()):
-        check_text(ModelRow, "model_type", model_type)
-        session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
-
-
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str], parts: bool = False) -> set[str]:
     """Selects names of models (or settings) with outputs.
 
@@ -195,7 +188,9 @@ class Names(StorePart):
     def set_types(self, types: Mapping[str, str]) -> None:
         """Stores the types of models, skipping those that are not in the store."""
         with self.writing() as session:
-            set_types(session, types)
+            for model, model_type in sorted(types.items()):
+                check_text(ModelRow, "model_type", model_type)
+                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
 
     @retried
     def taken(self, kind: Kind) -> set[str]:
