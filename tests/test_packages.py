@@ -200,6 +200,26 @@ def test_no_modules_import_each_other(within_functions: bool, types: bool) -> No
     assert circles(graph) == []
 
 
+def folder_of(module: str) -> str:
+    """The package of a module at any depth."""
+    return module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+def test_no_packages_beside_each_other_import_each_other() -> None:
+    """Neither do their types, at any depth. A package and those within it may, and so may definitions and registry."""
+    calls = {
+        (folder_of(name), folder_of(other))
+        for name, path in MODULES.items()
+        for other in imported(name, path, within_functions=True, types=True)
+    }
+    beside = {
+        (one, other)
+        for one, other in calls
+        if one < other and (other, one) in calls and not f"{other}.".startswith(f"{one}.")
+    }
+    assert beside == set()
+
+
 # What the parts that compute need besides: names, places, processes, the store. No number depends on these.
 PLUMBING = """
     errors process entities identity paths tracing registry db provenance planning visible

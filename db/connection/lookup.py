@@ -21,8 +21,8 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from testbed.db.parts.names import Kind
     from testbed.db.store import Store
+    from testbed.entities import Kind
 
 Answer = TypeVar("Answer")
 Row = dict[str, Any]

@@ -22,7 +22,15 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_inside = threading.local()  # operations nest; only the outermost one is repeated
+
+
+class _Nesting(threading.local):
+    """Whether this thread runs an operation: they nest, and only the outermost one is repeated."""
+
+    active = False
+
+
+_nesting = _Nesting()
 
 
 def patiently(operation: Callable[[], T]) -> T:
@@ -32,13 +40,13 @@ def patiently(operation: Callable[[], T]) -> T:
         StoreUnreachableError: If it has not answered for five minutes.
         StoreConflictError: If other programs have blocked it for as long.
     """
-    if getattr(_inside, "active", False):
+    if _nesting.active:
         return operation()
-    _inside.active = True
+    _nesting.active = True
     try:
         return _repeat(operation)
     finally:
-        _inside.active = False
+        _nesting.active = False
 
 
 def _repeat(operation: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 from testbed.db.base import StorePart, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.leases import is_shared
-from testbed.db.parts.names import ensure_row, ids_of, set_types
+from testbed.db.parts.names import ensure_row
 from testbed.db.parts.outputs import evaluation_row
 from testbed.db.payloads.deletion import File, delete_files, files_of
 from testbed.db.ranges import stored_ranges
@@ -127,52 +127,6 @@ class Evaluations(StorePart):
             if row.status != "complete":
                 row.status, row.error, row.updated_at = status, error, now()
                 row.environment, row.run_id = record.environment, self.database.run_id
-
-    @retried
-    def add_imported(
-        self,
-        cells: Sequence[tuple[str, str, str, Sequence[Metric]]],
-        source: str,
-        model_types: Mapping[str, str],
-    ) -> int:
-        """Stores the numbers of another store as complete evaluations without outputs; existing ones stay.
-
-        Args:
-            cells: (model, eval setting, fingerprint, metrics).
-            source: Where the numbers come from.
-            model_types: The type of each model, if known.
-
-        Returns:
-            The number of new cells.
-        """
-        moment = now()
-        with self.writing() as session:
-            known = _imported(session)
-            fresh = sorted((cell for cell in cells if cell[2] not in known), key=lambda cell: cell[2])
-            models = ids_of(session, "model", (cell[0] for cell in fresh))
-            settings = ids_of(session, "eval setting", (cell[1] for cell in fresh))
-            set_types(session, model_types)
-            rows = [
-                {
-                    "model_id": models[model],
-                    "eval_setting_id": settings[setting],
-                    "fingerprint": fingerprint,
-                    "status": "complete",
-                    "origin": "imported",
-                    "random_weights": False,
-                    "source": source,
-                    "created_at": moment,
-                    "updated_at": moment,
-                    "completed_at": moment,
-                    "current_at": moment,
-                }
-                for model, setting, fingerprint, _ in fresh
-            ]
-            insert_new(session, EvaluationRow, rows)
-            ids = _imported(session)
-            metrics = [metric_row(ids[fingerprint], metric) for _, _, fingerprint, of in fresh for metric in of]
-            insert_new(session, MetricRow, metrics)
-        return len(fresh)
 
     @retried
     def fail(self, evaluation_id: int, error: str, status: Status = "failed") -> None:
@@ -392,11 +346,3 @@ def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:
     twice = [key for key, times in Counter(keys).items() if times > 1]
     if twice:
         raise StoreError(f"an evaluation has two {what}s {' / '.join(filter(None, twice[0]))}")
-
-
-def _imported(session: Session) -> dict[str, int]:
-    """The visible imported evaluations, by fingerprint."""
-    statement = sa.select(EvaluationRow.fingerprint, EvaluationRow.id).where(
-        EvaluationRow.origin == "imported", EvaluationRow.hidden_at.is_(None)
-    )
-    return {row.fingerprint: row.id for row in session.execute(statement)}

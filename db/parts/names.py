@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -12,13 +12,11 @@ from sqlalchemy.orm import Session
 from testbed.db.base import StorePart, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
-from testbed.entities import REFERENCE, StoredDefinition
+from testbed.entities import REFERENCE, Kind, StoredDefinition
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
 from testbed.inputs import OwnName
 from testbed.registry.own_files import own_path
 from testbed.registry.references import SettingReference, is_part, says_parts
-
-Kind = Literal["model", "eval setting"]
 
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}
@@ -110,13 +108,6 @@ def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]
     return ids
 
 
-def set_types(session: Session, types: Mapping[str, str]) -> None:
-    """Stores the types of models, skipping those that are not in the store."""
-    for model, model_type in sorted(types.items()):
-        check_text(ModelRow, "model_type", model_type)
-        session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
-
-
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str], parts: bool = False) -> set[str]:
     """Selects names of models (or settings) with outputs.
 
@@ -197,7 +188,9 @@ class Names(StorePart):
     def set_types(self, types: Mapping[str, str]) -> None:
         """Stores the types of models, skipping those that are not in the store."""
         with self.writing() as session:
-            set_types(session, types)
+            for model, model_type in sorted(types.items()):
+                check_text(ModelRow, "model_type", model_type)
+                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
 
     @retried
     def taken(self, kind: Kind) -> set[str]:

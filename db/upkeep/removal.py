@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from testbed.db.base import StorePart
 from testbed.db.connection.retry import retried
-from testbed.db.parts.names import Kind, row_of
+from testbed.db.parts.names import row_of
 from testbed.db.payloads.deletion import delete_files, files_of
 from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
+from testbed.entities import Kind
 from testbed.errors import StoreError, UnknownNameError
 
 _SHOWN = 20

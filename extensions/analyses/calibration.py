@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.entities import groups_of
 from testbed.errors import DataError
-from testbed.metrics.inference.calibrated import (
+from testbed.extensions.analyses.calibrated import (
     CorrectedMean,
     labels_alone,
     post_stratified,

@@ -13,7 +13,7 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Result, groups_of
 from testbed.errors import DataError, StoreError
-from testbed.metrics.corruption_error import (
+from testbed.extensions.analyses.corruption_error import (
     ALEXNET,
     ALEXNET_CLEAN,
     corruption_error,

@@ -17,7 +17,7 @@ import numpy as np
 
 from testbed.db.store import Store
 from testbed.errors import DataError
-from testbed.metrics.inference.error_ratio import ErrorRatio, error_ratio
+from testbed.extensions.analyses.error_ratio import ErrorRatio, error_ratio
 from testbed.stored_results.mistakes import infos_of
 from testbed.stored_results.side_by_side import SampleTable, Tell, choose, clusters_in, require_binary, side_by_side
 

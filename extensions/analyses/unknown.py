@@ -15,7 +15,7 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
-from testbed.metrics.inference.detection import (
+from testbed.extensions.analyses.detection import (
     DetectionInterval,
     LinearisedNumber,
     area,

@@ -68,7 +68,7 @@ class ImageRunner:
             raise NotApplicableError("the model gives no logits and no embeddings of images")
         if setting.perturbation.gpu is not None:
             raise NotApplicableError("the setting perturbs images on the device")
-        if getattr(model, "classify", None) is not None:
+        if model.classify is not None:
             raise NotApplicableError("the model has a forward pass of its own")
         if self.cell.zero_shot:
             stored_texts(self.cell)

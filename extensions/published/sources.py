@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from testbed.data.libraries.remote_folder import download_file
+from testbed.data.remote_folder import download_file
 from testbed.errors import DataError
 from testbed.extensions.published.forms.mteb import as_table
 from testbed.paths import cache_dir, read_regular, write_atomically

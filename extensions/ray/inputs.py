@@ -10,13 +10,13 @@ from typing import Any
 from testbed.calls import first_line
 from testbed.data.content import MISSING
 from testbed.errors import RunError
+from testbed.extensions.ray.actor import pack
 from testbed.extensions.ray.cluster import Node, environment
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.inputs import using
 from testbed.registry.catalog import Catalog
 from testbed.registry.plugin_pickle import PluginPickle
-from testbed.workers.actor import pack
 
 SHOWN = 3
 

@@ -16,11 +16,11 @@ from sqlalchemy.engine import make_url
 from testbed.db.store import Store
 from testbed.errors import message_of
 from testbed.execution.pool import WorkerEnd, WorkerMessage
+from testbed.extensions.ray.actor import ENDED, HERE, OPERATIONS, STORE, RemoteWorker, pack
 from testbed.extensions.ray.cluster import environment
 from testbed.extensions.ray.head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.workers.actor import ENDED, HERE, OPERATIONS, STORE, RemoteWorker, pack
 
 log = logging.getLogger("testbed")
 

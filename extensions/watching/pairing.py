@@ -16,10 +16,10 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import Evaluation, TrainingCheckpoint, groups_of
 from testbed.errors import TestbedError
+from testbed.extensions.watching.selected import decline, expected_of_best
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, holm
-from testbed.metrics.inference.selected import decline, expected_of_best
 from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
 from testbed.stored_results.paired import compare_pairs
 from testbed.stored_results.side_by_side import SampleTable, scores_of
@@ -163,7 +163,7 @@ class _Scores:
     def decline(
         self, p: float, score: MetricSpec, point: CurvePoint, earlier: Sequence[CurvePoint], best: CurvePoint
     ) -> float | None:
-        """See `testbed.metrics.inference.selected.decline`; None if the best one has other samples."""
+        """See `testbed.extensions.watching.selected.decline`; None if the best one has other samples."""
         of = {each.evaluation: self._evaluations[each.evaluation] for each in (point, *earlier)}
         same = [each for each in earlier if of[each.evaluation].dataset_id == of[point.evaluation].dataset_id]
         if best not in same:

@@ -179,7 +179,7 @@ def _evaluate(
     progress: bool,
 ) -> tuple[Results, bool, bool]:
     """Resolves the arguments and runs them; returns the results, whether all succeeded, whether it was interrupted."""
-    from testbed.models.loading.normalize import SPLIT_OFF
+    from testbed.models.base.normalize import SPLIT_OFF
     from testbed.runner.run import run
 
     with using(inputs):

@@ -19,9 +19,8 @@ from testbed.registry.library_names import library_names, places_of_weights
 from testbed.registry.training_data import training_data
 
 if TYPE_CHECKING:
-    from testbed.db.parts.names import Kind
     from testbed.db.store import Store
-    from testbed.entities import Claim
+    from testbed.entities import Claim, Kind
 
 OPEN_CLIP = "open_clip_torch"
 SAME = Path(__file__).parent / "same_weights.tsv"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from testbed.db.parts.names import Kind, check_name
-from testbed.entities import FRACTION, Metric
+from testbed.db.parts.names import check_name
+from testbed.entities import FRACTION, Kind, Metric
 from testbed.errors import StoreError, shortened
 from testbed.metric_specs import MetricSpec
 from testbed.spreadsheet import plain

@@ -14,7 +14,7 @@ from testbed.console.output import count, print_json, say, table
 from testbed.formatting import metric_value
 
 if TYPE_CHECKING:
-    from testbed.db.parts.names import Kind
+    from testbed.entities import Kind
 
 _stored_option = click.option("--stored", is_flag=True, help="List those in the store instead.")
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.console.output import count, say
 from testbed.data.language.class_vocabulary import plain
-from testbed.models.loading.class_order import NATURAL, OPTION, folders_of, natural_key
-from testbed.models.loading.class_reading import numbered_outputs
+from testbed.models.base.class_order import NATURAL, OPTION, folders_of, natural_key
+from testbed.models.base.class_reading import numbered_outputs
 from testbed.registry.references import SettingReference
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report
     from testbed.graph.cells import Cell
-    from testbed.models.loading.class_reading import ClassReading
+    from testbed.models.base.class_reading import ClassReading
 
 SHOWN = 12  # lines
 FIRST = 5  # class names that a line shows

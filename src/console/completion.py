@@ -12,7 +12,7 @@ from testbed.errors import TestbedError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from testbed.db.parts.names import Kind
+    from testbed.entities import Kind
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 

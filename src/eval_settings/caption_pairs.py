@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.caption_pairs import SUFFIXES
 from testbed.errors import DataError
-from testbed.eval_settings.benchmark_families.benchmark_names import CAPTIONING, PHOTO_DEPICTS
+from testbed.eval_settings.base.parts import PHOTO_DEPICTS
+from testbed.eval_settings.benchmark_families.benchmark_names import CAPTIONING
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
+from testbed.data.sets.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 from testbed.eval_settings.base.annotated import AnnotatedDataset
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset

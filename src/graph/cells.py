@@ -17,8 +17,8 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Built, Items, Reads, Rows
 from testbed.identity.fingerprints import model_identity, precise_identity
 from testbed.models.base.capability import DEVICE
+from testbed.models.base.class_reading import ClassReading
 from testbed.models.base.weights import Weights
-from testbed.models.loading.class_reading import ClassReading
 from testbed.models.model_base import ModelDefinition
 from testbed.registry.references import SettingReference
 

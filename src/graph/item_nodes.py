@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.data.language.class_vocabulary import READ_AS
 from testbed.graph.cells import ItemNode
-from testbed.models.loading.class_reading import ClassReading
+from testbed.models.base.class_reading import ClassReading
 
 SCORED_BY = "scored_by"  # in what determines the metrics: the judge, as it was
 SUBLIST = "class_sublist"

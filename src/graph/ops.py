@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.decode import decoder
 from testbed.graph.nodes import ItemOp, Reads
-from testbed.graph.texts import text_language
 from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_TEXT, GENERATE, GenerationConfig
 
@@ -44,7 +43,7 @@ class TextEmbeddings(ItemOp):
 
     def node(self, model_identity: str, definition: ModelDefinition, seed: int) -> str:
         """Model and language, where that makes a difference."""
-        return digest([model_identity, text_language(definition, self.language), TEXT_REVISION])
+        return digest([model_identity, definition.text_language(self.language), TEXT_REVISION])
 
 
 def refusals_of(node: str) -> str:

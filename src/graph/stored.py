@@ -90,7 +90,7 @@ def depends_on_batch(cell: Cell) -> bool:
     assert cell.opened_model is not None
     assert cell.opened_setting is not None
     model, setting = cell.opened_model.definition, cell.opened_setting.setting
-    if setting.adversarial_attack is not None or getattr(model, "classify", None) is not None:
+    if setting.adversarial_attack is not None or model.classify is not None:
         return True
     perturbation = setting.perturbation_fn_gpu
     return perturbation is not None and "seeds" not in gpu_call(perturbation).arguments

@@ -20,6 +20,7 @@ from typing import Any
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
 from testbed.models.base import fitting
+from testbed.models.base.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
 from testbed.models.checkpoints import entries
@@ -35,7 +36,6 @@ from testbed.models.loading.checkpoint_network import (
     plan_from,
     published_settings,
 )
-from testbed.models.loading.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.loading.saved import contents, saved_class_order, saved_preprocessing, trained_from_scratch
 from testbed.models.model_base import ImageEncoder, Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded

@@ -17,9 +17,9 @@ from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import ENV_TRUST_CODE, active
 from testbed.models.at_hand.preprocessing import Preparation, of_options
 from testbed.models.at_hand.program_file import EXPORTED, ONNX, SCRIPT, SUFFIXES, external_files, kind_of
+from testbed.models.base.class_order import ClassOrder, asked
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.weights import loading
-from testbed.models.loading.class_order import ClassOrder, asked
 from testbed.models.loading.hub_folder import trusted_by_user
 from testbed.models.model_base import Model
 from testbed.paths import expanded, is_file

@@ -16,9 +16,9 @@ from __future__ import annotations
 import importlib.util
 
 from testbed.errors import MissingExtraError
-from testbed.models.loading.decoder_kinds import KALM_HUB
 from testbed.models.loading.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
 from testbed.models.loading.hub_folder import HubFolder, PackageFolder, trusted_by_user
+from testbed.models.networks.decoder_kinds import KALM_HUB
 from testbed.models.transformers_clip import REPOSITORY, HubFamily
 from testbed.paths import expanded
 from testbed.registry import registry

@@ -14,8 +14,8 @@ from typing import Any
 
 from testbed.data.language.class_vocabulary import subset_of
 from testbed.errors import WeightsError
+from testbed.models.base.class_order import listed
 from testbed.models.base.transform import LazyTransform, Transform
-from testbed.models.loading.class_order import listed
 from testbed.models.loading.hub import hash_in_name, hub_file, torch_hub_path, url_file
 from testbed.models.model_base import ImageEncoder, Model, ModelDefinition, StandardNormalization
 from testbed.registry import registry

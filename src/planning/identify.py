@@ -18,11 +18,10 @@ from testbed.graph.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.graph.nodes import FITTED, IMAGES, Built, Items, OutputsOf, Reads, Rows
 from testbed.graph.ops import embedding_spec
 from testbed.graph.options import RunOptions
-from testbed.graph.texts import text_language
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
 from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.models.base.capability import EMBED_IMAGE, NETWORK
-from testbed.models.loading.class_reading import reading
+from testbed.models.base.class_reading import reading
 from testbed.models.made.derived import DerivedModel
 from testbed.models.model_base import ModelDefinition
 from testbed.planning.opening import Opener, attempt
@@ -82,7 +81,7 @@ class Identifier:
         for name, capabilities in needed.items():
             judge = self.catalog.get_model(name)
             require(judge, capabilities, setting)
-            text_language(judge, setting.language)
+            judge.text_language(setting.language)
 
     def identify(self, cell: Cell) -> None:
         """Opens the model and the setting of a cell that fits, and fills in its identity."""
@@ -207,7 +206,7 @@ class Identifier:
         if by.identity is not None:
             node = items.op.node(digest([by.identity, self.options.dtype]), by.definition, self.options.seed)
         resource = by.definition.resource
-        whole = getattr(by.definition, "whole_ranges", False)
+        whole = by.definition.whole_ranges
         together = by.definition.eval_batch_size if whole or resource == NETWORK else None
         return ItemNode(role, items, items.by or cell.model, node, resource, together)
 

@@ -180,19 +180,25 @@ def _changes(node: ast.AST, name: str) -> bool:
     """Checks whether a node changes what a name stands for: an assignment to an item, or a method call on it."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name for target in targets)
+        return any(isinstance(target, ast.Subscript) and _is_name(target.value, name) for target in targets)
     method = node.func if isinstance(node, ast.Call) else None
-    changing = isinstance(method, ast.Attribute) and method.attr in ("update", "pop", "setdefault", "clear")
-    return changing and getattr(getattr(method, "value", None), "id", "") == name
+    if not isinstance(method, ast.Attribute) or method.attr not in ("update", "pop", "setdefault", "clear"):
+        return False
+    return _is_name(method.value, name)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _bound(target: ast.expr, item: Any) -> dict[str, Any] | None:
     """The names of a target with their values; None if it has another form."""
     if isinstance(target, ast.Name):
         return {target.id: item}
-    names = [element.id for element in getattr(target, "elts", ()) if isinstance(element, ast.Name)]
-    fits = isinstance(target, ast.Tuple) and isinstance(item, list) and len(names) == len(item) == len(target.elts)
-    return dict(zip(names, item, strict=True)) if fits else None
+    if not isinstance(target, ast.Tuple) or not isinstance(item, list):
+        return None
+    names = [element.id for element in target.elts if isinstance(element, ast.Name)]
+    return dict(zip(names, item, strict=True)) if len(names) == len(item) == len(target.elts) else None
 
 
 def _compared(sign: ast.cmpop, left: Any, right: Any) -> Any:

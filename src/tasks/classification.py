@@ -12,11 +12,10 @@ from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.base.metric import as_metrics, checked
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
-from testbed.graph.texts import text_language
 from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
-from testbed.models.loading.class_order import folders_of
-from testbed.models.loading.class_reading import class_columns, known_outputs, reading, unknown_outputs
+from testbed.models.base.class_order import folders_of
+from testbed.models.base.class_reading import class_columns, known_outputs, reading, unknown_outputs
 from testbed.models.made.derived import DerivedModel
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.parts import derived, zero_shot
@@ -58,7 +57,7 @@ class Logits(Op):
     ) -> dict[str, Any]:
         """The pixels, an attack, and the prompts."""
         spec: dict[str, Any] = {"task": setting.task, "route": self.route, **image_spec(setting, seed)}
-        if getattr(model, "classify", None) is not None:
+        if model.classify is not None:
             spec["classify_seed"] = seed
         if setting.adversarial_attack is not None:
             spec["attack"] = setting.adversarial_attack
@@ -72,13 +71,13 @@ class Logits(Op):
             heads = head_digests()
             spec["prompts"] = {"heads": heads} if heads else setting.prompts.spec(class_names)
             spec["zero_shot_revision"] = zero_shot.REVISION
-            if (language := text_language(model, setting.language)) is not None:
+            if (language := model.text_language(setting.language)) is not None:
                 spec["language"] = language
         return spec
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
         """Returns whether the model's ``classify`` restricts the logits itself."""
-        return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
+        return setting.class_sublist is not None and model.handles_class_sublist
 
     def steps(
         self,
@@ -144,7 +143,7 @@ class Classification(Task):
             raise UnsupportedError(
                 f"{setting.name} needs logits, or embed_image and embed_text; {model.name} has {have}"
             )
-        if setting.adversarial_attack is not None and not getattr(model, "handles_attack", False):
+        if setting.adversarial_attack is not None and not model.handles_attack:
             require(model, {GRADIENTS}, setting)
         return route
 

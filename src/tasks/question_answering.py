@@ -211,7 +211,7 @@ def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> Gener
     Raises:
         DefinitionError: If the model names a field that there is not, or gives it a value of another type.
     """
-    own = getattr(model, "generation", None) or {}
+    own = model.generation or {}
     as_options(GenerationConfig, own, f"{model.name}: 'generation'")
     return GenerationConfig(**{"max_new_tokens": MAX_NEW_TOKENS, **own, **given})
 

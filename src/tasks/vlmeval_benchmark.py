@@ -64,7 +64,7 @@ class VLMEvalBenchmarkTask(TextTask):
     def build(self, graph: Graph) -> Built:
         """The model's answers to the class's prompts; text is generated as the model says, unless the setting does."""
         benchmark = _setting(graph.setting).benchmark
-        own = getattr(graph.model, "generation", None) or {}
+        own = graph.model.generation or {}
         config = GenerationConfig(**{**own, **options_of(graph.setting, BenchmarkOptions).generation})
         return Built(graph.row_answers(benchmark.prompt, config, benchmark.data_set, benchmark.forced))
 

@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import threading
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,7 +41,26 @@ Read = tuple[str, str, str, str]
 _BEGAN_IN = os.getcwd()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
 
-now = threading.local()  # .owner, .frame: the owner and the frame of the innermost `watch` of this thread
+
+class _Now(threading.local):
+    """The state of this thread.
+
+    Attributes:
+        owner: For whom the code within the innermost `watch` reads.
+        frame: The frame of that `watch`.
+        busy: True while an event is being noted.
+        listed: The variables that were listed last.
+        at: The number of those that were looked up since, in their order.
+    """
+
+    owner: str | None = None
+    frame: types.FrameType | None = None
+    busy = False
+    listed: Any = ()
+    at = 0
+
+
+now = _Now()
 watching: list[str] = []  # for whom code is called now, in any thread
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
@@ -77,7 +97,7 @@ class watch:
         self._owner = owner
 
     def __enter__(self) -> None:
-        self._before = getattr(now, "owner", None), getattr(now, "frame", None)
+        self._before = now.owner, now.frame
         now.owner, now.frame = self._owner, sys._getframe(1)
         if self._owner is not None:
             watching.append(self._owner)

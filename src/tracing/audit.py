@@ -66,7 +66,7 @@ def _on_run(file: str, late: bool = False) -> None:
 def on_event(event: str, arguments: tuple[Any, ...]) -> None:
     """Handles an audit event, which Python may raise anywhere. It must be quick, and never raise."""
     handler = _HANDLERS.get(event)
-    if handler is not None and not getattr(now, "busy", False):
+    if handler is not None and not now.busy:
         now.busy = True  # what is read here in order to find out whose read it is
         try:
             handler(arguments)

@@ -194,7 +194,7 @@ def _watched(kind: type[Any]) -> type[Any]:
 
 def _is_copied(key: Any) -> bool:
     """Checks whether a variable is looked up by code that copies all of them and asks for none."""
-    names, at = getattr(now, "listed", ()), getattr(now, "at", 0)
+    names, at = now.listed, now.at
     copied = at < len(names) and names[at] == key
     now.at = at + 1 if copied else len(names)
     return copied

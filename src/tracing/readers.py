@@ -27,7 +27,7 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
         through_testbed: True if a function of testbed's that the user's code calls reads for it.
         importing: True if an import itself reads, for the code that imports.
     """
-    named, boundary = getattr(now, "owner", None), getattr(now, "frame", None)
+    named, boundary = now.owner, now.frame
     if boundary is not None and named is None:
         return None
     frame: types.FrameType | None = sys._getframe(1)
@@ -57,7 +57,7 @@ def _owner_of_thread() -> str | None:
 
 def function() -> str:
     """Names the function that reads: the user's, or the one below what `access_log.watch` encloses."""
-    frame, boundary = sys._getframe(1), getattr(now, "frame", None)
+    frame, boundary = sys._getframe(1), now.frame
     while frame.f_back is not None and frame.f_back is not boundary and _kind(frame) is not _USER:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno} {frame.f_code.co_qualname}"
@@ -65,7 +65,7 @@ def function() -> str:
 
 def is_running() -> bool:
     """Checks whether the code of a definition runs, rather than a script or a cell of a notebook."""
-    return getattr(now, "frame", None) is not None
+    return now.frame is not None
 
 
 def is_users(reader: str | None) -> bool:

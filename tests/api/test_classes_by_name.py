@@ -16,7 +16,7 @@ import testbed
 from testbed.data.language.class_vocabulary import imagenet, plain
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
-from testbed.models.loading.class_order import listed
+from testbed.models.base.class_order import listed
 from testbed.models.model_base import Model, StandardTransform
 from testbed.registry import registry
 

@@ -12,7 +12,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, SampleInfo, Score
-from testbed.metrics.inference.calibrated import prediction_powered
+from testbed.extensions.analyses.calibrated import prediction_powered
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 JUDGE = """

@@ -17,7 +17,7 @@ from torchvision.transforms import v2
 from testbed.errors import DefinitionError
 from testbed.identity.describe import digest
 from testbed.models.base.definition import ModelDefinition
-from testbed.models.loading.normalize import SPLIT_OFF
+from testbed.models.base.normalize import SPLIT_OFF
 from testbed.models.model_base import DualEncoder, ImageEncoder, Model, StandardNormalization, StandardTransform
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

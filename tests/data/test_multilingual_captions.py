@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from caption_world import draw_all, write
 
-from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
+from testbed.data.sets.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 from testbed.data.sets.multilingual_captions import LINE_FILES, crossmodal_captions, line_captions
 from testbed.errors import DataError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from web_world import serving
 
-from testbed.data.libraries import remote_folder
-from testbed.data.libraries.remote_folder import RemoteFolder
+from testbed.data import remote_folder
+from testbed.data.remote_folder import RemoteFolder
 from testbed.errors import DataError
 
 BIG = bytes(range(256)) * 4000  # about a megabyte

@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from testbed.db.store import Store
-from testbed.entities import Chunk, Metric, Score
+from testbed.entities import Chunk, Claim, ClaimSource, Metric, Score
 
 ROWS, CLASSES = 4, 250
 
@@ -169,17 +169,24 @@ def test_one_name_added_by_many_at_once_is_new_to_one_of_them(store: Store) -> N
         assert any(answers)  # two transactions may both have looked before either wrote
 
 
+SOURCE = ClaimSource("table", "table.csv", "a" * 64, "a table")
+
+
+def claim(model: str, setting: str, value: float) -> Claim:
+    return Claim(model, setting, "top1", value, "fraction", f"{value}", model, "top1")
+
+
 def test_the_same_table_imported_by_many_at_once_is_there_once(store: Store) -> None:
-    cells = [(f"m{number % 5}", f"s{number}", f"f{number}", [Metric("top1", number / 100)]) for number in range(50)]
-    answers = at_once(*[lambda: store.evaluations.add_imported(cells, "table.csv", {})] * 3)
-    assert max(answers) == 50
-    assert len(store.evaluations.find()) == 50
+    claims = [claim(f"m{number % 5}", f"s{number}", number / 100) for number in range(50)]
+    answers = at_once(*[lambda: store.claims.add(SOURCE, claims)] * 3)
+    assert sorted(answers) == [0, 0, 50]
+    assert len(store.results.find()) == 50
     assert [each.value for each in store.results.find(["m3"], ["s33"])] == [0.33]
 
 
 def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
     """Imports the models a and b while another transaction holds b and then wants a; what comes of it."""
-    cells = [(name, "val", name, [Metric("top1", 0.5)]) for name in ("a", "b")]
+    claims = [claim(name, "val", 0.5) for name in ("a", "b")]
     outcome: list[Any] = []
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -188,7 +195,7 @@ def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
     def work() -> None:
         with Store.open(url, "write") as store:
             try:
-                outcome.append(store.evaluations.add_imported(cells, "table.csv", {}))
+                outcome.append(store.claims.add(SOURCE, claims))
             except Exception as error:
                 outcome.append(error)
 

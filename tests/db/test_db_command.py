@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from cli_world import in_process
+from stored_cells import put_numbers
 from warm_python import WarmPython
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Chunk, Metric
+from testbed.entities import CellRecord, Chunk, Claim, ClaimSource, Metric
 from testbed.registry import library_names
 
 
@@ -187,7 +188,7 @@ def test_what_is_unusual_about_an_evaluation_is_said(db: Db, build: Any, store: 
 
 def test_ones_own_and_the_imported_evaluation_are_both_printed(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val", 0.25)
-    store.evaluations.add_imported([("net", "val", "p", [Metric("top1", 0.75)])], "table.csv", {})
+    put_numbers(store, "net", "val", Metric("top1", 0.75))
     said = db("--print-eval", "net", "val").out
     assert "imported from table.csv" in said
     assert "25.00" in said
@@ -590,8 +591,9 @@ def test_help_names_every_action(db: Db) -> None:
 def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: Path, builder: Any) -> None:
     url = tmp_path / "store.db"
     with Store.create(str(url)) as store:
-        cells = [(f"{'long' * 30}-{number}", "val", f"f{number}", [Metric("top1", 0.5)]) for number in range(2000)]
-        store.evaluations.add_imported(cells, "t.csv", {})
+        source = ClaimSource("table", "t.csv", "a" * 64, "a table")
+        names = [f"{'long' * 30}-{number}" for number in range(2000)]
+        store.claims.add(source, [Claim(name, "val", "top1", 0.5, "fraction", "0.5", name, "top1") for name in names])
     command = [sys.executable, str(root / "db.py"), "--list-models-db", "--db-url", str(url)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
+from stored_cells import put_numbers
 
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import complete_cells, complete_cells_of, names
@@ -41,7 +42,7 @@ def test_everything_about_evaluations_is_as_the_store_says(store: Store, build: 
     )
     build.complete("net", "val", random_weights=True, dtype="bfloat16")
     build.complete("net", "val", sample_limit=2, size=2, metrics=[Metric("ece", None), Metric("top1", 1 / 3, 2)])
-    store.evaluations.add_imported([("net", "val", "f", [Metric("top1", 0.761, published="76.1")])], "table.csv", {})
+    put_numbers(store, "net", "val", Metric("top1", 0.761, published="76.1"))
     slices = [Metric("accuracy", 0.1 * n, n, 0.5, slice=f"class/{n}", unit="percent", scorer="s@2") for n in range(9)]
     build.complete("net", "val", metrics=slices)
     build.begin("net", "val")

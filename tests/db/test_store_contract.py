@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 import torch
+from stored_cells import put_numbers
 
 from testbed.db.store import Store
 from testbed.entities import (
@@ -978,10 +979,9 @@ def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> Non
     build.complete("b", "sketch", 0.25, dtype="bfloat16")
     build.begin("c", "val")
     store.removal.hide_evaluation(build.complete("a", "val", 0.125).id)
-    store.evaluations.add_imported(
-        [("a", "val", "f1", [Metric("top1", 0.75, published="75.0")])], "t.csv", {"a": "Standard training"}
-    )
-    store.evaluations.add_imported([("d", "val", "f2", [Metric("top1", 0.25)])], "t.csv", {})
+    put_numbers(store, "a", "val", Metric("top1", 0.75, published="75.0"))
+    store.names.set_types({"a": "Standard training"})
+    put_numbers(store, "d", "val", Metric("top1", 0.25))
     store.names.hide("model", "hidden")
     names = [field.name for field in dataclasses.fields(Result)]
 
@@ -1056,15 +1056,11 @@ def test_of_evaluations_completed_at_one_moment_the_last_begun_counts(store: Sto
     assert tuple(row) == ("net", "val", "top1", 0.2)
 
 
-def import_cell(store: Store, fingerprint: str = "imported", value: float = 0.75, model: str = "net") -> int:
-    return store.evaluations.add_imported([(model, "val", fingerprint, [Metric("top1", value)])], "table.csv", {})
-
-
 def test_an_imported_evaluation_stands_beside_ones_own(store: Store, build: Any) -> None:
-    import_cell(store)
+    put_numbers(store, "net", "val", Metric("top1", 0.75))
     own = evaluate(build, 0.5)
     assert [(each.origin, each.value) for each in store.results.find()] == [("imported", 0.75), ("run", 0.5)]
-    import_cell(store, "newer", 0.8)
+    put_numbers(store, "net", "val", Metric("top1", 0.8), fingerprint="newer")
     assert [(each.origin, each.value) for each in store.results.find()] == [("imported", 0.8), ("run", 0.5)]
     store.removal.hide_evaluation(own)
     assert [each.origin for each in store.results.find()] == ["imported"]
@@ -1083,9 +1079,7 @@ def test_the_view_chooses_as_entities_current_does(store: Store, build: Any, raw
     for number in range(60):
         model, setting = draw.choice("ab"), draw.choice(["val", "sketch", "c"])
         if draw.random() < 0.25:
-            store.evaluations.add_imported(
-                [(model, setting, f"i{number}", [Metric("top1", draw.random())])], "t.csv", {}
-            )
+            put_numbers(store, model, setting, Metric("top1", draw.random()), fingerprint=f"i{number}")
             continue
         record = {"sample_limit": draw.choice([None, None, 10]), "random_weights": draw.random() < 0.4}
         evaluation = build.begin(model, setting, **record)
@@ -1201,52 +1195,14 @@ def test_definitions_are_stored_once_however_many_evaluations_share_them(store: 
 
 
 def test_imported_cells_are_complete_evaluations_without_outputs(store: Store) -> None:
-    cells = [
-        ("a", "val", "f1", [Metric("top1", 0.5)]),
-        ("b", "vid", "f2", [Metric("pm0", 0.25), Metric("pm10", float("nan"))]),
-    ]
-    assert store.evaluations.add_imported(cells, "table.csv", {"a": "Standard training", "unknown": "x"}) == 2
-    evaluations = {each.model: each for each in store.evaluations.find()}
-    assert {(each.status, each.origin, each.source) for each in evaluations.values()} == {
-        ("complete", "imported", "table.csv")
-    }
-    assert [(each.metric, each.value) for each in store.results.find()] == [
-        ("top1", 0.5),
-        ("pm0", 0.25),
-        ("pm10", None),
-    ]
-    assert {each.name: each.model_type for each in store.names.all(MODEL)} == {"a": "Standard training", "b": None}
+    put_numbers(store, "b", "vid", Metric("pm0", 0.25), Metric("pm10", float("nan")))
+    store.names.set_types({"b": "Standard training", "unknown": "x"})
+    (evaluation,) = store.evaluations.find()
+    assert (evaluation.status, evaluation.origin, evaluation.source) == ("complete", "imported", "table.csv")
+    assert [(each.metric, each.value) for each in store.results.find()] == [("pm0", 0.25), ("pm10", None)]
+    assert [(each.name, each.model_type) for each in store.names.all(MODEL)] == [("b", "Standard training")]
     with pytest.raises(StoreError):
-        store.outputs.read(evaluations["a"].id, "logits")
-
-
-def test_importing_cells_of_which_some_are_there_adds_the_others(store: Store) -> None:
-    import_cell(store)
-    cells = [("net", "val", "imported", [Metric("top1", 0.75)]), ("net", "sketch", "new", [Metric("top1", 0.1)])]
-    assert store.evaluations.add_imported(cells, "other.csv", {}) == 1
-    assert {each.eval_setting: each.source for each in store.evaluations.find()} == {
-        "val": "table.csv",
-        "sketch": "other.csv",
-    }
-
-
-def test_removed_imported_cells_can_be_imported_again(store: Store) -> None:
-    import_cell(store)
-    store.names.hide(MODEL, "net")
-    assert store.results.find() == []
-    assert import_cell(store) == 1
-    assert [each.value for each in store.results.find()] == [0.75]
-
-
-def test_thousands_of_cells_are_imported_at_once(store: Store) -> None:
-    cells = [
-        (f"m{model}", f"s{setting}", f"{model}-{setting}", [Metric("top1", (model + setting) / 200)])
-        for model in range(25)
-        for setting in range(100)
-    ]
-    assert store.evaluations.add_imported(cells, "big.csv", {}) == 2500
-    assert len(store.results.find()) == 2500
-    assert store.results.find(["m7"], ["s90"])[0].value == 97 / 200
+        store.outputs.read(evaluation.id, "logits")
 
 
 # Removing evaluations ---------------------------------------------------------------------------------------------
@@ -1333,7 +1289,7 @@ def sound(store: Store, build: Any) -> Any:
     evaluation = build.complete("net", "val", scores=[Score("s", np.ones(4))], identity=IDENTITY)
     derived = derive(build, evaluation, [2, 1], "derived")
     store.evaluations.complete(derived.id, [], [Metric("top1", 0.5)])
-    import_cell(store, model="imported")
+    put_numbers(store, "imported", "val", Metric("top1", 0.75))
     build.begin("net", "running")
     store.evaluations.record_failure(CellRecord("net", "failed", UNIDENTIFIED), "failed", "no data", {}, {})
     store.artifacts.put("f", "head", np.zeros(3), {})

@@ -9,6 +9,7 @@ from pathlib import Path
 from fuzzing import damaged_file, damaged_json, damaged_table, fuzzed, mangled, robust, trial
 from hypothesis import example, given
 from hypothesis import strategies as st
+from stored_cells import put_numbers
 
 from testbed.claims.tables import metric_in
 from testbed.data.sets import clip_cc_config
@@ -115,11 +116,8 @@ def test_exports_are_imported_as_they_were(
     cells: dict[tuple[str, str], float], tmp_path: Path, sqlite_template: Path
 ) -> None:
     with trial(tmp_path, sqlite_template.parent) as folder, store_in(folder, sqlite_template) as store:
-        store.evaluations.add_imported(
-            [(*cell, f"{number}", (Metric("top1", value),)) for number, (cell, value) in enumerate(cells.items())],
-            "x",
-            {},
-        )
+        for cell, value in cells.items():
+            put_numbers(store, *cell, Metric("top1", value))
         wanted = {(each.model, each.eval_setting): each.value for each in store.results.find()}
         export_csv(store.results.find(), folder / "table.csv")
         records = [record for _, record in clip_benchmark_files.records_by_cell(store.results.find())]

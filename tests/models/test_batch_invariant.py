@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from testbed.models.base.batch_invariant import BatchInvariantLinear, make_batch_invariant
 from testbed.models.loading.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions
-from testbed.models.networks.batch_invariant import BatchInvariantLinear, make_batch_invariant
 from testbed.registry import registry
 
 SHAPES = [(384, 1536), (1536, 384), (31, 7), (5, 1), (1, 3)]

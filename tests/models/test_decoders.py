@@ -19,9 +19,9 @@ from torch.nn.functional import gelu, layer_norm, normalize
 
 from testbed.errors import RunError, WeightsError
 from testbed.identity.describe import digest
-from testbed.models.loading.decoder_kinds import KINDS
 from testbed.models.loading.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions
+from testbed.models.networks.decoder_kinds import KINDS
 
 CPU = LoadOptions("cpu")
 TEXTS = ["a cat sat on the mat", "two dogs", "owl", "a cat sat on the mat and two dogs in the park flew", ""]

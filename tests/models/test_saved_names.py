@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from testbed.errors import DataError
-from testbed.models.loading.class_order import LISTED
+from testbed.models.base.class_order import LISTED
 from testbed.models.loading.saved import saved_class_order
 
 NAMES = ("plane", "car", "bird", "cat")

@@ -374,7 +374,7 @@ def test_the_end_token_is_part_of_the_identity(tmp_path):
 
 
 def test_a_tokenizer_that_cannot_add_it_is_refused(tmp_path):
-    from testbed.models.networks.sentences import end_texts
+    from testbed.models.loading.end_tokens import end_texts
 
     class Slow:
         eos_token, eos_token_id = "</s>", 2

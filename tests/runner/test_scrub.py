@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from stored_cells import put_numbers
 from toy import WORK, ToyImages, ToyNetwork, noisy, toy_catalog, toy_model, toy_setting
 from toy_captions import captioner, hash_encoder, vary
 from toy_towers import Targets
@@ -388,7 +389,7 @@ def test_published_numbers_are_no_cells_to_verify(lab: Any) -> None:
     catalog = toy_catalog(known("a"), toy_setting("s", count=40))
     with Store.create(lab.url) as store:
         assert not verify(lab, catalog).tally.cells
-        store.evaluations.add_imported([("a", "s", "f", [Metric("top1", 0.5)])], "table.csv", {})
+        put_numbers(store, "a", "s", Metric("top1", 0.5))
     done = verify(lab, catalog)
     assert (done.ok, done.tally.cells, done.verified) == (True, 0, [])
     lab.run(catalog)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from stored_cells import put_numbers
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
@@ -109,7 +110,7 @@ def test_names_and_patterns_choose(scored):
 
 
 def test_imported_numbers_have_nothing_to_score(scored):
-    scored.evaluations.add_imported([("published", "own", "f", [Metric("top1", 0.5)])], "table.csv", {})
+    put_numbers(scored, "published", "own", Metric("top1", 0.5))
     assert {each.model for each in rescore(scored, again(second))} == {"toy"}
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 import torch
+from stored_cells import put_numbers
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo
@@ -345,7 +346,7 @@ def test_the_manifest_says_what_each_file_is(store: Store, lab: Lab, out: Path) 
 def test_the_evaluation_that_counts_is_saved(store: Store, lab: Lab, out: Path) -> None:
     full = lab.evaluate("net", "val", lab.samples([0, 1, 2]), logits_of(3))
     lab.evaluate("net", "val", lab.samples([0, 1]), logits_of(2), sample_limit=2)
-    store.evaluations.add_imported([("net", "val", "published", [Metric("top1", 0.75)])], "table.csv", {})
+    put_numbers(store, "net", "val", Metric("top1", 0.75))
     (entry,) = save_logits(store, "val", out)
     assert (entry["evaluation"], entry["samples"]) == (full.id, 3)
 
@@ -363,7 +364,7 @@ def test_saving_again_replaces_the_files(store: Store, lab: Lab, out: Path) -> N
 def test_a_model_or_a_setting_without_logits_is_named(store: Store, lab: Lab, out: Path) -> None:
     lab.evaluate("net", "imagenet-a", lab.samples([0]), logits_of(1))
     for setting in ("imagenet-a", "imported"):
-        store.evaluations.add_imported([("published", setting, f"p-{setting}", [Metric("top1", 0.5)])], "table.csv", {})
+        put_numbers(store, "published", setting, Metric("top1", 0.5))
     for setting, models, said in (
         ("imagenet-b", None, r"unknown eval setting 'imagenet-b'.*did you mean 'imagenet-a'"),
         ("imagenet-a", ["net", "nobody"], "no logits of nobody on imagenet-a"),
@@ -438,7 +439,7 @@ def test_a_run_is_written_as_metrics_and_outputs(store: Store, lab: Lab, out: Pa
     ]
     first = lab.evaluate("Net/1", "val", lab.samples(targets_of(8)), logits, metrics=metrics)
     derived = lab.evaluate("Net/1", "part", lab.samples([0], [3]), source=first)
-    store.evaluations.add_imported([("Net/1", "val", "p", [Metric("top1", 0.5)])], "table.csv", {})
+    put_numbers(store, "Net/1", "val", Metric("top1", 0.5))
     imported = max(each.id for each in store.evaluations.find())
     assert write_run(store, [first.id, derived.id, imported], out / "log" / "dir") == 2
     written = json.loads((out / "log" / "dir" / "metrics.json").read_text(encoding="utf-8"))

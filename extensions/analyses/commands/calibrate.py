@@ -17,8 +17,8 @@ from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
+    from testbed.extensions.analyses.calibrated import CorrectedMean
     from testbed.extensions.analyses.calibration import Method
-    from testbed.metrics.inference.calibrated import CorrectedMean
 
 
 @store_command

@@ -14,8 +14,8 @@ from testbed.console.output import footnote, print_json, table
 from testbed.formatting import interval, percent
 
 if TYPE_CHECKING:
+    from testbed.extensions.analyses.detection import DetectionInterval
     from testbed.extensions.analyses.unknown import Detection
-    from testbed.metrics.inference.detection import DetectionInterval
 
 _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95", "AUPR out", "AUPR in")
 

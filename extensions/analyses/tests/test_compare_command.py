@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from stored_cells import declared
+from stored_cells import declared, put_numbers
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
@@ -44,7 +44,7 @@ def filled(tmp_path, scores):
         for model, values in scores.items():
             put(store, model, "val", values)
             put(store, model, "shift", values[::-1])
-        store.evaluations.add_imported([("a", "val", "f", [Metric("top1", 0.5)])], "table.csv", {})
+        put_numbers(store, "a", "val", Metric("top1", 0.5))
     return tmp_path
 
 

@@ -11,8 +11,8 @@ import pytest
 from stored_cells import put, samples_of, saying
 
 from testbed.db.store import Store
+from testbed.extensions.analyses.corruption_error import ALEXNET, ALEXNET_CLEAN
 from testbed.metric_specs import rate
-from testbed.metrics.corruption_error import ALEXNET, ALEXNET_CLEAN
 
 N = 100
 TARGETS = [0, 1] * (N // 2)

@@ -154,7 +154,7 @@ class Questions:
 
     def _conversation(self, op: RowAnswers, row: int) -> Sequence[Message]:
         setting, sample = self._base, self.cell.dataset.samples[row].id
-        sees = getattr(self._model.definition, "sees_images", True)
+        sees = self._model.definition.sees_images
         try:
             content = op.read(self._source, self._positions[row], setting, sees)
         except SampleError:

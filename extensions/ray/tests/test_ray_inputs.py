@@ -12,10 +12,10 @@ from ray_nodes import ray_nodes
 from toy import ToyImages, toy_catalog, toy_model, toy_setting
 
 from testbed.data.content import MISSING
+from testbed.extensions.ray.actor import pack
 from testbed.extensions.ray.inputs import differing_inputs, found_inputs
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Pass, PassCell
-from testbed.workers.actor import pack
 
 PLUGIN = '''
 import os

@@ -10,7 +10,7 @@ import click
 
 from testbed.errors import DataError, DefinitionError
 from testbed.inputs import STORED, Inputs, Preprocessing
-from testbed.models.loading.class_order import NATURAL, SETTING, SORTED
+from testbed.models.base.class_order import NATURAL, SETTING, SORTED
 from testbed.paths import expanded
 
 ORDERS = (NATURAL, SORTED, SETTING)

@@ -16,7 +16,7 @@ from testbed.console.output import count, say
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from testbed.db.parts.names import Kind
+    from testbed.entities import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 

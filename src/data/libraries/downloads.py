@@ -20,7 +20,7 @@ from typing import Any
 
 from testbed.calls import reason_of
 from testbed.data.libraries import torchvision_sets
-from testbed.data.libraries.remote_folder import RemoteFolder, download_file, offline, size_of
+from testbed.data.remote_folder import RemoteFolder, download_file, offline, size_of
 from testbed.data.webdataset.folder import PREFIX as WDS
 from testbed.data.webdataset.folder import check_name, find_webdataset
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards

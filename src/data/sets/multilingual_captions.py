@@ -28,7 +28,7 @@ from testbed.data.formats.annotations import (
 )
 from testbed.data.formats.captions import CaptionedImages
 from testbed.data.formats.image_store import find_images
-from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
+from testbed.data.sets.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 
 CROSSMODAL_ORIGIN = "https://google.github.io/crossmodal-3600"
 

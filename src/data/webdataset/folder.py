@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.libraries.remote_folder import RemoteFolder
+from testbed.data.remote_folder import RemoteFolder
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards, splits
 from testbed.errors import DataError, DefinitionError
 from testbed.inputs import ENV_DATA, is_url

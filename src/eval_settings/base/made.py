@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
+from testbed.eval_settings.base.parts import PHOTO_DEPICTS
 from testbed.eval_settings.base.setting import EvalSetting, Scoring
-from testbed.eval_settings.benchmark_families.benchmark_names import PHOTO_DEPICTS
 from testbed.registry.references import (
     AND,
     CLIP_SCORE,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("testbed")
 
+PHOTO_DEPICTS = "A photo depicts "  # in front of captions, as Hessel et al. (2021) have it
 Names = Sequence[str] | Callable[[], Sequence[str]]
 Templates = Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str] | Mapping[str, Sequence[str]]]
 

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from testbed.errors import DataError, DefinitionError, DuplicateNameError, TestbedError
+from testbed.eval_settings.base.parts import PHOTO_DEPICTS
 from testbed.eval_settings.base.setting import EvalSetting
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.benchmark_names import (
     CAPTIONING,
     LINEAR_PROBE,
     OTHER_TASKS,
-    PHOTO_DEPICTS,
     ZERO_SHOT,
     BenchmarkName,
     read_words,

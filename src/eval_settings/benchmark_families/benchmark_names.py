@@ -19,7 +19,6 @@ ZERO_SHOT = "zeroshot"
 LINEAR_PROBE = "linear_probe"
 CAPTIONING = "captioning"
 OTHER_TASKS = {LINEAR_PROBE: "classification", CLIP_SCORE: "retrieval", CAPTIONING: "retrieval"}  # and on which kind
-PHOTO_DEPICTS = "A photo depicts "  # in front of captions, as Hessel et al. (2021) have it
 # Other words for a data set's own task: those of CLIP benchmark's --task.
 OWN_TASK = {
     ZERO_SHOT: KINDS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, RunError
-from testbed.models.loading.class_order import LISTED, ClassOrder
+from testbed.models.base.class_order import LISTED, ClassOrder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,9 @@ from typing import Any
 
 from testbed.errors import WeightsError
 from testbed.models.at_hand.preprocessing import Preparation, of_processor
+from testbed.models.base.class_order import LISTED, ClassOrder
 from testbed.models.base.classifier import Model
 from testbed.models.base.weights import WeightsSource, plain
-from testbed.models.loading.class_order import LISTED, ClassOrder
 
 EVAL_BATCH_SIZE = 64
 HEAD = "ForImageClassification"

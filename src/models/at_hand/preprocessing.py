@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing
+from testbed.models.base.normalize import split
 from testbed.models.base.transform import LazyTransform, StandardNormalization, StandardTransform, Transform
-from testbed.models.loading.normalize import split
 
 if TYPE_CHECKING:
     import torch

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from testbed.errors import MissingExtraError, WeightsError
-from testbed.models.at_hand.outputs import logits_in
 from testbed.models.at_hand.program_file import refuse_objects
+from testbed.models.base.outputs import logits_in
 from testbed.models.base.weights import only_weights
 
 CHANNELS = 3

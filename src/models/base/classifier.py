@@ -84,16 +84,6 @@ class Model(ModelDefinition):
         self.num_classes = num_classes
         self.capabilities = frozenset({LOGITS, GRADIENTS} if differentiable else {LOGITS})
 
-    @property
-    def handles_class_sublist(self) -> bool:
-        """True if ``classify`` itself restricts the logits to the setting's classes."""
-        return "class_sublist" in self.classify_fn_args
-
-    @property
-    def handles_attack(self) -> bool:
-        """True if ``classify`` handles the setting's attack itself."""
-        return "adversarial_attack" in self.classify_fn_args
-
     def spec(self) -> dict[str, Any]:
         """Returns what determines the logits besides the weights."""
         return {
@@ -121,8 +111,8 @@ class Model(ModelDefinition):
             A torch module from images [B, 3, H, W] in [0, 1] to logits [B, C], restricted to the setting's classes, on
             the CPU.
         """
+        from testbed.models.base.class_reading import class_columns
         from testbed.models.base.runtime import ImageClassifier, prepared
-        from testbed.models.loading.class_reading import class_columns
 
         options = LoadOptions()
         network = prepared(self._network(options), options)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.capability import DEVICE, EMBED_IMAGE, LOGITS
+from testbed.models.base.class_order import ClassOrder
+from testbed.models.base.normalize import SPLIT_OFF, split
 from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
-from testbed.models.loading.class_order import ClassOrder
-from testbed.models.loading.normalize import SPLIT_OFF, split
 
 FLOAT32, TF32 = "float32", "tf32"
 PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
@@ -83,6 +83,14 @@ class ModelDefinition(ABC):
     class_set: tuple[str, str] | None = None
     # Where transform and normalization come from, if not from the definition itself; printed by every run.
     preprocessing_from: str = ""
+    # A function in place of the network's forward pass, and the names of its arguments; see `Model`.
+    classify: Callable[..., Any] | None = None
+    classify_fn_args: frozenset[str] = frozenset()
+    # See `Generator`, also for `generation`.
+    sees_images: bool = True
+    by_content: bool = False
+    whole_ranges: bool = False
+    generation: Mapping[str, Any] | None = None
     # True if the image size of the weights' training is unknown and that of the architecture's published weights is
     # used.
     size_is_assumed: bool = False
@@ -119,6 +127,27 @@ class ModelDefinition(ABC):
         self._weights = LocalFiles((weights,)) if isinstance(weights, Path) else weights
         self._random_loader = random_loader
         self.published = tuple(published)
+
+    @property
+    def handles_class_sublist(self) -> bool:
+        """True if ``classify`` itself restricts the logits to the setting's classes."""
+        return "class_sublist" in self.classify_fn_args
+
+    @property
+    def handles_attack(self) -> bool:
+        """True if ``classify`` handles the setting's attack itself."""
+        return "adversarial_attack" in self.classify_fn_args
+
+    def text_language(self, language: str | None) -> str | None:
+        """Returns the language code that embeddings of texts depend on; None if they depend on none.
+
+        Args:
+            language: The setting's language, such as ``"en"`` or ``"jp"``; None means English.
+
+        Raises:
+            UnsupportedError: If the model does not support the language.
+        """
+        return None
 
     @property
     def weights_source(self) -> str | WeightsSource | None:

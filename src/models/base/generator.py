@@ -45,9 +45,6 @@ class Generator(ModelDefinition):
 
     capabilities = frozenset({GENERATE})
     needs_torch = False
-    sees_images = True
-    by_content = False
-    whole_ranges = False
 
     def __init__(
         self,
@@ -92,7 +89,7 @@ class Generator(ModelDefinition):
 class LoadedGenerator:
     """A generator on its device."""
 
-    def __init__(self, definition: ModelDefinition, generator: Any, options: LoadOptions) -> None:
+    def __init__(self, definition: Generator, generator: Any, options: LoadOptions) -> None:
         self.definition = definition
         self.options = options
         for method, arguments in (("eval", ()), ("to", (options.device,))):
@@ -109,7 +106,7 @@ class LoadedGenerator:
 
     def prompt_for(self, row: Row, data_set: str) -> Sequence[Sequence[str | Picture]] | None:
         """The model's own turns of the user for a row; None if it takes the data set's prompt."""
-        prompt = getattr(self.definition, "prompt", None)
+        prompt = self.definition.prompt
         return None if prompt is None else prompt(row, data_set)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:

@@ -16,8 +16,8 @@ from testbed.contracts.borrowed import remember
 from testbed.contracts.modes import refuse_training_programs, set_mode
 from testbed.devices import sent, tensor_float_32
 from testbed.errors import RunError
-from testbed.models.at_hand.outputs import logits_in
 from testbed.models.base.definition import FLOAT32, TF32
+from testbed.models.base.outputs import logits_in
 from testbed.models.base.transform import StandardNormalization
 from testbed.process.oom import InPieces
 

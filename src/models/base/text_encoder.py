@@ -64,9 +64,6 @@ class TextEncoder(ModelDefinition):
         self.instruction = instruction
         self.max_length = max_length
 
-    def text_language(self, language: str | None) -> None:
-        """Returns None: embeddings do not depend on the language that a setting declares for its texts."""
-
     def spec(self) -> dict[str, Any]:
         """Returns what determines the embeddings besides the weights."""
         return {

@@ -13,8 +13,8 @@ from torch import nn
 from testbed.calls import takes
 from testbed.contracts.borrowed import remember
 from testbed.errors import DefinitionError, RunError
+from testbed.models.base.batch_invariant import make_batch_invariant
 from testbed.models.base.runtime import autocast, prepared
-from testbed.models.networks.batch_invariant import make_batch_invariant
 from testbed.process.oom import InPieces, is_out_of_memory
 
 if TYPE_CHECKING:

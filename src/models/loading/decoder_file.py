@@ -19,9 +19,9 @@ from testbed.data.sets.clip_cc_config import ClipCcConfig, DecoderConfig, read_c
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
 from testbed.models import sentence_transformers_models
-from testbed.models.loading.decoder_kinds import ALIASES, KALM, KALM_HUB, KINDS
 from testbed.models.loading.folder_encoder import FolderEncoder, decoder, sentence_encoder
 from testbed.models.loading.hub_folder import HubFolder, trusted_by_user
+from testbed.models.networks.decoder_kinds import ALIASES, KALM, KALM_HUB, KINDS
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.paths import expanded

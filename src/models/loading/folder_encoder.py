@@ -12,8 +12,8 @@ from testbed.errors import DefinitionError, MissingExtraError, RunError, Weights
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.text_encoder import REVISION, TextEncoder
 from testbed.models.base.weights import Weights
-from testbed.models.loading.decoder_kinds import EVAL_BATCH_SIZE, KINDS, DecoderKind
 from testbed.models.loading.hub_folder import HubFolder, content_of
+from testbed.models.networks.decoder_kinds import EVAL_BATCH_SIZE, KINDS, DecoderKind
 from testbed.paths import own_temporary
 
 EXTRA = "decoders"
@@ -250,7 +250,7 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from testbed.models.networks.sentences import end_texts
+    from testbed.models.loading.end_tokens import end_texts
 
     files = definition.folder
     random = options.random_seed is not None

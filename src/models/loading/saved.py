@@ -20,10 +20,7 @@ from typing import Any
 
 from testbed.errors import DataError, WeightsError
 from testbed.inputs import Preprocessing
-from testbed.models.base.transform import INTERPOLATIONS
-from testbed.models.checkpoints.entries import FoundState, found_in
-from testbed.models.loading.checkpoint_file import open_checkpoint
-from testbed.models.loading.class_order import (
+from testbed.models.base.class_order import (
     NATURAL,
     OPTION,
     SETTING,
@@ -33,6 +30,9 @@ from testbed.models.loading.class_order import (
     in_order,
     listed,
 )
+from testbed.models.base.transform import INTERPOLATIONS
+from testbed.models.checkpoints.entries import FoundState, found_in
+from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.registry.remembered_facts import remembered
 
 CONFIG = "config.json"

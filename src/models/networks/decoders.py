@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from testbed.errors import RunError, WeightsError
+from testbed.models.base.batch_invariant import make_batch_invariant
 from testbed.models.base.weights import plain
-from testbed.models.loading.decoder_kinds import DecoderKind
-from testbed.models.networks.batch_invariant import make_batch_invariant
+from testbed.models.networks.decoder_kinds import DecoderKind
 
 
 class Decoder:

@@ -12,11 +12,11 @@ import torch
 
 from testbed.data.rows import Picture
 from testbed.errors import UnsupportedError, WeightsError
+from testbed.models.base.batch_invariant import make_batch_invariant
 from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
 from testbed.models.base.generator import ended
 from testbed.models.base.thoughts import begun_by, decoded
 from testbed.models.base.weights import plain
-from testbed.models.networks.batch_invariant import make_batch_invariant
 
 Inputs = dict[str, torch.Tensor]
 

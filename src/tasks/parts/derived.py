@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DataError, UnsupportedError
 from testbed.graph.build import Graph
 from testbed.graph.nodes import FITTED, OWN, Given, OutputsOf, OutputsOp, Rows
-from testbed.models.loading.class_reading import seen_outputs
+from testbed.models.base.class_reading import seen_outputs
 from testbed.models.made.derived import (
     MEAN_LOGITS,
     PRIOR_BY_EM,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.graph.nodes import Built
 from testbed.graph.ops import TEXT_REVISION
-from testbed.graph.texts import text_language
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import Task, require
@@ -27,7 +26,7 @@ class EmbeddingTask(Task):
         """``"embeddings"``, for dual encoders."""
         require(model, {EMBED_IMAGE, EMBED_TEXT}, setting)
         image_embedding.task.route(model, setting)
-        text_language(model, setting.language)
+        model.text_language(setting.language)
         return "embeddings"
 
     def build(self, graph: Graph) -> Built:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.graph.nodes import Artifact, Given
-from testbed.graph.texts import embed_texts, text_language
+from testbed.graph.texts import embed_texts
 from testbed.identity.describe import digest
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ZeroShotHead(Artifact):
     def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
         """See `head_fingerprint`."""
         prompts = given.setting.prompts.texts(given.class_names)
-        return head_fingerprint(given.model_identity, prompts, text_language(definition, given.setting.language))
+        return head_fingerprint(given.model_identity, prompts, definition.text_language(given.setting.language))
 
     def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
         """Embeds the prompts."""

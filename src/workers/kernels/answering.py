@@ -58,7 +58,7 @@ def _as_they_come(futures: Iterable[Asking]) -> Iterator[list[Asking]]:
 
 def whole_ranges(loaded: Any) -> bool:
     """Returns whether a loaded model takes the messages of many samples at once, see `Generator`."""
-    return getattr(loaded.definition, "whole_ranges", False)
+    return bool(loaded.definition.whole_ranges)
 
 
 def answered(output: Output) -> TypeGuard[dict[str, Any]]:

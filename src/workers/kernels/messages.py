@@ -139,15 +139,15 @@ class MessageKernel(ShardKernel):
             yield len(part), places, conversations
 
     def _read(self, place: int) -> Any:
-        sees_images = getattr(self._loaded.definition, "sees_images", True)
-        return self.op.read(self.one_pass.source, self.one_pass.positions[place], self.setting, sees_images)
+        position, sees_images = self.one_pass.positions[place], self._loaded.definition.sees_images
+        return self.op.read(self.one_pass.source, position, self.setting, sees_images)
 
     def _turns(self, place: int, content: Any) -> Sequence[Message]:
         """Returns the user's turns. Perturbs images here, because only one thread may seed the random generators."""
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
-        if self.setting.perturbation and getattr(self._loaded.definition, "sees_images", True):
+        if self.setting.perturbation and self._loaded.definition.sees_images:
             content = self.op.changed(content, sample, self._perturbed)
         turns = self.op.turns(self.setting, self._loaded, sample, content)
         if not turns:
@@ -257,6 +257,6 @@ class AnswerLookup:
 
 def found_by(message: Message, definition: ModelDefinition, config: GenerationConfig) -> str:
     """The text by which a model's answer is found; a sample's id counts only where answers depend on it."""
-    if getattr(definition, "by_content", False):
+    if definition.by_content:
         message = replace(message, sample=message.sample if config.temperature > 0 else "", data_set="")
     return message_text(message)

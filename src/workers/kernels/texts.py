@@ -47,7 +47,7 @@ class TextKernel(ShardKernel):
         """The embeddings of the texts of a shard; of its first ones if the run is being stopped."""
         loaded = self._load()
         texts = list(shard.requests)
-        size = max(PIECE, getattr(getattr(loaded, "definition", None), "text_batch_size", PIECE))
+        size = max(PIECE, getattr(loaded.definition, "text_batch_size", PIECE))
         parts: list[torch.Tensor] = []
         done = 0
         while done < len(texts) and not (parts and self.context.stopping()):

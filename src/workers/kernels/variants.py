@@ -47,7 +47,7 @@ class ReadyCell:
     @property
     def perturbation(self) -> Callable[..., Any] | None:
         """The setting's perturbation on the device, unless the model's ``classify`` replaces it."""
-        if self.setting.adversarial_attack is not None and getattr(self.model, "handles_attack", False):
+        if self.setting.adversarial_attack is not None and self.model.handles_attack:
             return None
         return self.setting.perturbation_fn_gpu
 
@@ -193,7 +193,7 @@ class Variants:
         assert features_of is not None
 
         def piece_features(piece: slice) -> torch.Tensor:
-            if getattr(first.model, "classify", None) is not None:
+            if first.model.classify is not None:
                 # It may use random numbers; the same batch then gets the same ones in every setting.
                 sample = self.source.ids[self.positions[batch.good[piece][0]]]
                 seed_everything(sample_seed("classify", sample, self.seed))

@@ -73,7 +73,9 @@ def fill(store: Store) -> None:
     store.outputs.append([Chunk(evaluation.id, "logits", 0, np.zeros((4, 3), np.float32))])
     store.evaluations.complete(evaluation.id, [], [Metric("top1", 0.0, 4)])
 
-    store.evaluations.add_imported([("net", "val", "f-imported", [Metric("top1", 0.75)])], "table.csv", {})
+    record = CellRecord("net", "val", "f-imported", origin="imported", source="table.csv")
+    imported = store.evaluations.begin(record, None, {}, {})
+    store.evaluations.complete(imported.id, [], [Metric("top1", 0.75)])
     running = store.evaluations.begin(CellRecord("net", "sketch", "f-running", size=4), photos, {}, {})
     store.outputs.append([Chunk(running.id, "logits", 1, np.ones((2, 3), np.float32))])
     failed = store.evaluations.begin(CellRecord("net", "objectnet", "f-failed", size=4), photos, {}, {})

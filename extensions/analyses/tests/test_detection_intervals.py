@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from testbed.extensions.analyses.detection import area, estimate, false_positive_rate, precision
 from testbed.metrics.detection import fpr_at_tpr
-from testbed.metrics.inference.detection import area, estimate, false_positive_rate, precision
 from testbed.metrics.inference.statistics import wilson
 
 NUMBERS = [area, precision, false_positive_rate]

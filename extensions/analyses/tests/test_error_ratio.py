@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.metrics.inference.error_ratio import error_ratio
+from testbed.extensions.analyses.error_ratio import error_ratio
 
 
 def test_by_hand():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.corruptions import IMAGENET_C
-from testbed.metrics.corruption_error import (
+from testbed.extensions.analyses.corruption_error import (
     ALEXNET,
     ALEXNET_CLEAN,
     corruption_error,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from testbed.extensions.watching.selected import decline, expected_of_best, worse_than_chosen
 from testbed.metrics.inference.paired import mcnemar
-from testbed.metrics.inference.selected import decline, expected_of_best, worse_than_chosen
 
 
 def equal(rng, models, n, spread=0.3, walk=0.8):

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from testbed.errors import DataError
-from testbed.metrics.inference.calibrated import (
+from testbed.extensions.analyses.calibrated import (
     labels_alone,
     post_stratified,
     prediction_powered,

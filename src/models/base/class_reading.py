@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.language.class_vocabulary import ClassVocabulary, imagenet, subset_of, vocabulary_of
 from testbed.errors import DataError, UnsupportedError
-from testbed.models.loading.class_order import LISTED, OPTION, SETTING, class_orders_columns, folders_of, matches_as_set
+from testbed.models.base.class_order import LISTED, OPTION, SETTING, class_orders_columns, folders_of, matches_as_set
 
 if TYPE_CHECKING:
     from testbed.eval_settings.base.setting import EvalSetting
