@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.base import Database
-from testbed.db.connection.retry import patiently
+from testbed.db.connection.retry import patiently, retried
 from testbed.db.parts.leases import is_shared
 from testbed.db.payloads import encoding, far
 from testbed.db.payloads.assembly import FAR_AWAY
@@ -20,6 +20,8 @@ from testbed.db.ranges import merged
 from testbed.db.tables import OutputChunkRow
 from testbed.errors import LostOutputError, UnreadOutputError
 
+_COLUMNS = tuple(getattr(OutputChunkRow, name) for name in ("uri", "kind", "start", "count", "checksum", "size_bytes"))
+
 
 def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
     """Drops the rows with missing files of an incomplete evaluation, so that a run recomputes them.
@@ -28,14 +30,13 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
         The number of samples, and the location of their outputs.
     """
     chunk = OutputChunkRow
-    columns = (chunk.uri, chunk.kind, chunk.start, chunk.count, chunk.checksum, chunk.size_bytes)
     of_it = chunk.evaluation_id == evaluation_id
 
     def named() -> Sequence[Any]:
         with database.reading() as session:
             if is_shared(session, evaluation_id, database.run_id):
                 return []
-            return session.execute(sa.select(*columns).where(of_it, chunk.uri.is_not(None))).all()
+            return session.execute(sa.select(*_COLUMNS).where(of_it, chunk.uri.is_not(None))).all()
 
     rows = patiently(named)
     gone = lost([Location.of(row) for row in rows])
@@ -55,6 +56,38 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
 
     delete_files(file for file in patiently(drop) if file.uri not in uris)
     return sum(stop - start for start, stop in ranges), gone[0].base
+
+
+class LostFiles:
+    """Knows of which evaluations output files are missing; a place that does not answer is asked once.
+
+    Args:
+        database: Has the evaluations.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._known: dict[int, bool] = {}
+        self._silent: set[str] = set()
+
+    def of(self, evaluation_id: int) -> bool:
+        """Returns whether an output file of an evaluation is missing, as `lost` has it; each is looked at once."""
+        if evaluation_id not in self._known:
+            self._known[evaluation_id] = self._look(evaluation_id)
+        return self._known[evaluation_id]
+
+    @retried
+    def _look(self, evaluation_id: int) -> bool:
+        with self.database.reading() as session:
+            stored = sa.select(*_COLUMNS).where(
+                OutputChunkRow.evaluation_id == evaluation_id, OutputChunkRow.uri.is_not(None)
+            )
+            rows = session.execute(stored).all()
+        places = [place for place in map(Location.of, rows) if place.base not in self._silent]
+        if places and _is_silent(places[0]):
+            self._silent.add(places[0].base)
+            return False
+        return bool(lost(places))
 
 
 def lost(places: Sequence[Location]) -> list[Location]:

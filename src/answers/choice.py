@@ -36,7 +36,8 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$", re.IGNORECASE
+    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$|[不别勿]\s*[能应该会可要]?$",
+    re.IGNORECASE,
 )  # before "answer is"
 
 # "B is the correct answer"

@@ -127,7 +127,8 @@ def last_word(text: str) -> tuple[str, bool] | None:
     Returns:
         The rest, and whether what was before is surely taken back: after "Actually, …" it may stand.
     """
-    withdrawals = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
+    said = _SAID.search(text)
+    withdrawals = [*_TAKES_BACK.finditer(text, said.end())] if said else []
     if not withdrawals:
         return None
     return text[withdrawals[-1].end() :].strip(), any(match["surely"] for match in withdrawals)

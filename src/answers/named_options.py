@@ -33,8 +33,9 @@ NOT_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than"
     r"|\binstead of|\bunlike"
     r"|\b(?:any|every|all)\w*(?:\s+(?:options?|choices?|answers?|ones?|of\s+them))?\s+(?:but|besides|save)"
-    r"|\b(?:wrong|incorrect|false|worst|unlikely|least\s+\w+)\s+(?:answer|option|choice)s?(?:\s+(?:is|are|would\s+be))?:?"
-    r"|(?<!none\s)(?<!no\s)\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout|\bavoid\w*|\breject\w*"
+    r"|\b(?:wrong|incorrect|false|worst|unlikely|least\s+\w+)\s+(?:(?:answer|option|choice)s?(?:\s+(?:is|are|would\s+be))?|\w+\s+(?:is|are|would\s+be)):?"
+    r"|\b(?:wrong|incorrect)\s*:|[~¬]"
+    r"|(?<!none\s)(?<!no\s)\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout|\bavoid\w*|\breject\w*|\bignor\w*|\bskip\w*|\bstrik\w*|\bcross\w*\s+out"
     r"|\bfar from|\bopposite of|\bhardly|(?<!no\s)(?<!a\s)(?<!without\s)\bdoubt(?:\s+(?:that|it\s+is|it's))*"
     r"|\bunlikely(?:\s+to\s+be)?|\b(?:least|less)\s+\w+\s*:?|不是|不选|排除|不会是|并非)"
     r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
@@ -42,10 +43,11 @@ NOT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 NOT_AFTER = re.compile(
-    r"[\"'*)\]]*\s*(?:(?:is|was|are|seems?|looks?)(?:\s*not|n't|\s+(?:very\s+|quite\s+)?"
+    r"[\"'*)\]]*\s*(?:(?:is|was|are|seems?|looks?|(?:would|must|will)\s+be)(?:\s*not|n't|\s+(?:very\s+|quite\s+)?"
     r"(?:wrong|incorrect|false|out|unlikely|doubtful|impossible|implausible))\b"
+    r"|\s+(?:\w+n't|cannot|(?:can|could|do|does|did|would|will)\s+not|fails?|makes?\s+no)\b"
     r"|\?\s+I\s+(?:doubt|(?:do\s*n[o']t|don't)\s+think)\b"
-    r"|[?:(–—-]\s*(?:no(?=\s*(?:$|[.!)\n]))|(?:wrong|incorrect|false)\b)|[❌✗✘✖]"
+    r"|[?:(–—-]\s*(?:no(?:pe)?(?=\s*(?:$|[.!)\n]))|(?:wrong|incorrect|false)\b)|[❌✗✘✖]"
     r"|不|以外|\s*(?:は|じゃ|では)(?:違|な|あり|間違)|(?:은|는|이|가)?\s*(?:아니|아닙|아닌|제외))"
     rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
     re.IGNORECASE,

@@ -44,6 +44,9 @@ def sole_quantity(text: str) -> Quantity | None:
     results = _EQUALS.split(text)
     if len(results) > 1 and results[-1].strip():
         return sole_quantity(results[-1])
+    asked, mark, after = text.rpartition("?")
+    if mark and after.strip() and not phrases(after) and phrases(asked):  # "6? No."
+        return None
     all_phrases = phrases(text)
     said = [phrase.quantity for phrase in all_phrases if phrase.quantity is not None and not phrase.negated]
     if not said or len(said) < len(all_phrases):

@@ -30,7 +30,7 @@ from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
 
 # The names of the sets of rules → their versions. A version is raised when numbers change.
-RULES: Mapping[str, str] = {"default": "default@4", "vlmevalkit": "vlmevalkit@1"}
+RULES: Mapping[str, str] = {"default": "default@5", "vlmevalkit": "vlmevalkit@1"}
 
 Reading = Callable[[Mapping[str, str], str], Verdict]
 

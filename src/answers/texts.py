@@ -17,6 +17,7 @@ _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)
 
 _HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|mark|center|font)(?:\s[^<>]{0,100})?>", re.IGNORECASE)
 _TAG = re.compile(r"<(?:final[ _-]?)?answer>(.*?)(?:</(?:final[ _-]?)?answer>|$)", re.DOTALL | re.IGNORECASE)
+_CONCLUSION = re.compile(r"<(conclusion|solution|final)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _BOX = re.compile(r"\\f?boxed\s*(?=\{)")
 _BEGIN_BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
 _LAST_LINE = re.compile(r"^####\s+(\S[^\n]*)\s*\Z", re.MULTILINE)  # as in GSM8K
@@ -42,8 +43,10 @@ _ESCAPED = re.compile(r"\\([%$#&_])")
 _WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
 _COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
 _LEAD = re.compile(
-    r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*|[-*–]\s+(?=[^\W\d])"
+    r"(?i:(?:it|this|that)(?:'s|\s+is)|(?:they|these|those)(?:'re|\s+are)|there(?:'s|\s+is|\s+are))\s+"
+    r"|[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*|[-*–]\s+(?=[^\W\d])"
 )
+_EXCLAIMED = re.compile(r"[^\W\d_]{2}!\Z")  # no factorial
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
 # Characters around an answer that do not belong to it.
@@ -75,6 +78,7 @@ def marked(text: str) -> list[str]:
         return []
     matches = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
     ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in matches]
+    ended += [(match.end(), match[2]) for match in _CONCLUSION.finditer(text)]
     ended += _boxes(text)
     return [content.strip() for _, content in sorted(ended, key=lambda pair: -pair[0]) if content.strip()]
 
@@ -145,9 +149,9 @@ def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]
 
 
 def bare(text: str) -> str:
-    """A text without the quotes, stars, fences and signs of mathematics around it, and its final full stop."""
+    """A text without the quotes, stars, fences and signs of mathematics around it, and its final full stop or mark."""
     text = _unquoted(_ESCAPED.sub(r"\1", text.strip()))
-    if text.endswith(".") and not text.endswith(".."):
+    if (text.endswith(".") and not text.endswith("..")) or _EXCLAIMED.search(text):
         text = _unquoted(text[:-1].rstrip()) or text
     return text
 

@@ -27,8 +27,8 @@ _DENIED = re.compile(
     r"\s+(?:(?:say|be|a|to)\s+)*[\"'*]*(?:yes|no)\b",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"\b(?:but|and|yet)\s+(?:also\s+)?(yes|no)\W*$", re.IGNORECASE)
-_FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)
+_BUT = re.compile(r"(?:\b(?:but|and|yet)\s+(?:also\s+)?|[.…;:!?–—-]\s*)(yes|no)\W*$", re.IGNORECASE)
+_FIRST = re.compile(rf"({_OPENING})(?=[^\w'?-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)
 
 
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:

@@ -90,6 +90,9 @@ class Computation:
             cells: The cells whose outputs are computed.
             derived: The cells that take the outputs of others: begun as soon as these are stored.
         """
+        for cell in cells:
+            if cell.outdated:
+                self.progress.note(f"{cell.name} is computed again: {cell.reason}")
         self.state.set_aside([cell for cell in cells if self.options.override or cell.outdated])
         anew = self._anew()
         members = self._begin_all(cells, anew)

@@ -145,7 +145,8 @@ class Cell:
         files: The source files of its definitions.
         alike: A stored evaluation with the same names whose identity differs only in how code is written.
         left_out: What its data sets leave out, by the setting that has the samples.
-        outdated: Whether its stored evaluation is computed from other outputs than those that count today.
+        outdated: Whether its stored evaluation is set aside: it is computed from other outputs than those that count
+            today, or its own are gone and another cell takes them.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """
 

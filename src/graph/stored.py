@@ -7,6 +7,7 @@ from typing import Any
 
 from testbed.data.perturbation import gpu_call
 from testbed.db.store import Store
+from testbed.db.upkeep.lost import LostFiles
 from testbed.entities import NOT_FINITE, OVERALL, TEXTS, DatasetInfo, Evaluation, Metric, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError, TestbedError
 from testbed.graph.cells import Cell
@@ -37,6 +38,7 @@ class StoredOutputs:
         self.store = store
         self.strict = strict
         self._keys: dict[str, Keys] = {}
+        self._lost = LostFiles(store.database) if store is not None else None
 
     def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
         """Stored evaluations with one of these fingerprints whose outputs may be reused."""
@@ -50,7 +52,8 @@ class StoredOutputs:
         """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""
         own = _dataset(cell)
         for evaluation in stored:
-            if not _is_own(cell, evaluation) and self._keys_of(own) <= self._stored_keys(evaluation):
+            covers = not _is_own(cell, evaluation) and self._keys_of(own) <= self._stored_keys(evaluation)
+            if covers and self.are_there(evaluation):
                 return evaluation
         for other in ran:
             if own.fingerprint == _dataset(other).fingerprint or self._keys_of(own) <= self._keys_of(_dataset(other)):
@@ -62,7 +65,12 @@ class StoredOutputs:
         if depends_on_batch(cell):
             return []
         others = [each for each in stored if not _is_own(cell, each)]
-        return [each for each in others if self._keys_of(_dataset(cell)) & self._stored_keys(each)]
+        some = [each for each in others if self._keys_of(_dataset(cell)) & self._stored_keys(each)]
+        return [each for each in some if self.are_there(each)]
+
+    def are_there(self, evaluation: Evaluation) -> bool:
+        """Returns whether no file of an evaluation's outputs is known to be missing."""
+        return self._lost is None or not self._lost.of(evaluation.root)
 
     def _stored_keys(self, evaluation: Evaluation) -> Keys:
         if self.store is None or evaluation.dataset_id is None:

@@ -136,6 +136,8 @@ class Planner:
                 if (outputs := _taken(cell)) is not None and not outputs.node:
                     cell.source = self._cell(cell.model, outputs.setting)
         plain = [cell for cell in self._cells.values() if not _embeds(cell)]
+        for cell in plain:
+            self._run_lost(cell)
         self._find_sources([cell for cell in plain if cell.computed and not cell.takes_outputs])
         for cell in plain:
             self._look_at_outputs(cell)
@@ -143,6 +145,17 @@ class Planner:
         images = [cell for cell in self._cells.values() if _embeds(cell)]
         self._find_stored([cell for cell in images if cell.action is Action.RUN])
         self._find_sources([cell for cell in images if cell.computed])
+
+    def _run_lost(self, cell: Cell) -> None:
+        """Has those cells run again whose outputs a cell takes, and whose files are missing."""
+        if cell.action is not Action.RUN:
+            return
+        taken = [cell.source] if isinstance(cell.source, Cell) else []
+        if cell.takes_outputs and cell.rows is not None:
+            taken += [self._cell(each.by or cell.model, each.setting) for each in cell.rows.inputs.values()]
+        for each in taken:
+            if each.action is Action.DONE and each.stored is not None and not self.outputs.are_there(each.stored):
+                each.action, each.outdated, each.reason = Action.RUN, True, "its stored outputs are gone"
 
     def _look_at_outputs(self, cell: Cell) -> None:
         """Marks a cell as outdated if it was computed from other outputs of its members than those that count today.

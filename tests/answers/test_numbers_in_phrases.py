@@ -306,6 +306,13 @@ PHRASES: dict[str, list[tuple[str, float | None]]] = {
         ("Ответ: 42", 42),
         ("正解は42", 42),
         ("many", NO),
+        ("a third of 3", NO),
+        ("10% of 40", NO),
+        ("5 isn't right", NO),
+        ("5 doesn't fit", NO),
+        ("5? No.", NO),
+        ("How many? 5", 5),
+        ("2 to the 4th", NO),
         ("In 2010 there were 5", NO),
     ],
 }

@@ -185,6 +185,15 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("None of them is correct", NO), ("None of them are dogs", "A"), ("Two", "B"), ("2", "B"),
         ("Two of the options", NO), ("One of these answers", NO), ("There are two", "B"),
     ]),
+    (("cat", "dog", "bird", "fish"), "called wrong", [(text, NO) for text in (
+        "B would be wrong", "B won't be correct", "B fails", "B makes no sense", "B? Nope", "Wrong: B", "Ignore B",
+        "The incorrect one is B", "The false statement is B", "Cross out B", "Skip B", "~B", "¬B", "不选B", "不应选B",
+    )] + [("选B", "B"), ("应选B", "B"), ("Correct: B", "B"), ("The right one is B", "B"), ("No, wait, B", "B")]),
+    (("cat", "dog", "bird", "fish"), "conclusions", [
+        ("<reasoning>Is it A?</reasoning>\n<conclusion>B</conclusion>", "B"),
+        ("<CAPTION>A cat</CAPTION><REASONING>Is it A?</REASONING><CONCLUSION>B</CONCLUSION>", "B"),
+        ("<solution>B</solution>", "B"), ("<final>B</final>", "B"),
+    ]),
     (ABOVE, "none of the above",
     [("None of the above", "D"), ("none of the above.", "D"), ("None of the above is correct", "D"),
     ("The answer is none of the above", "D"), ("D", "D"), ("The dog", "B")]),

@@ -78,8 +78,10 @@ DRESSES: list[tuple[str, tuple[str, ...]]] = [
     ("28%", ("28%", "28\\%", "\\boxed{28\\%}", "$28\\%$", "The answer is 28%.", "**28%**", "≈ 28%", "x = 28\\%")),
     ("red car", ("red car", "Red car.", "the red car", '"red car"', "**Red car**", "Answer: red car",
     "The answer is a red car.", "\\boxed{\\text{red car}}", "<answer>red car</answer>", "• red car",
-    "- red car", "* red car",
+    "- red car", "* red car", "It is a red car.", "It's a red car.", "This is a red car!", "That's the red car.",
     "### Answer\n\nRed car", "(red car)")),
+    ("it is red", ("It is red.", "it is red")),
+    ("Stop!", ("Stop!", "STOP")),
     ("$5", ("$5", "\\$5", "**$5**", "Answer: $5", "\\boxed{\\$5}")),
     ("x = 42", ("x = 42", "$x = 42$", "Answer: x = 42", "\\boxed{x = 42}")),
     ("\\frac{1}{\\sqrt{2}}", ("\\boxed{\\frac{1}{\\sqrt{2}}}", "$\\frac{1}{\\sqrt{2}}$",
@@ -89,7 +91,8 @@ OTHER_ANSWERS: list[tuple[str, tuple[str, ...]]] = [
     ("42", ("43", "x = 43", "#### 43", "≈ 43", "\\boxed{421}", "4 2", "> 42", "< 42", "42 or 43", "not 42", "-42",
     "#### Step 42\nNo", "x = 42y", "42 million", "y > 42", "f(42)", "x_42")),
     ("28%", ("2.8%", "28 cm", "28", "\\boxed{27\\%}")),
-    ("red car", ("red", "car", "not a red car", "red cars", "a red car and a bus", "x = red")),
+    ("red car", ("red", "car", "not a red car", "red cars", "a red car and a bus", "x = red", "It is not a red car.")),
+    ("3", ("It is 4.", "There are 4!")),
     ("x = 42", ("y = 42 + 1", "x = 43", "x ≠ 42")),
 ]  # fmt: skip
 

@@ -56,7 +56,8 @@ def test_other_texts(text: str, final: str | None) -> None:
 NAMES = """
     think Thinking THOUGHTS seed:think longcat_think scratchpad antThinking thinking_process analysis reason reasoning
     reflection self-reflection inner.thoughts model_reasoning chain_of_thought internalThoughts deep_think Reflections
-    reasoning_steps my-scratchpad image_analysis step1_reasoning inner_monologue cot rationale seed:cot_budget_reflect
+    reasoning_steps my-scratchpad scratch_pad scratch-pad image_analysis step1_reasoning inner_monologue cot rationale
+    seed:cot_budget_reflect
 """.split()
 
 
@@ -74,9 +75,18 @@ def test_tags_whose_name_says_so_hold_thoughts(name: str) -> None:
     ("text", "final"),
     [
         ('<details type="reasoning" done="true"><summary>Thought</summary>Is it A?</details>B', "B"),
+        ("<details>\n<summary>Thought for 3 seconds</summary>\nIs it A?</details>B", "B"),
         ("<section class='thoughts'>Is it A?</section>B", "B"),
         ("<details><summary>Note</summary>a</details>B", "<details><summary>Note</summary>a</details>B"),
         ("[REASONING]Is it A?[/REASONING]B", "B"),
+        ("[reasoning]Is it A?[/reasoning]B", "B"),
+        ("```thinking\nIs it A?\n```\nB", "B"),
+        ("~~~ reasoning\nIs it A?\n~~~\n\nB", "B"),
+        ("```thinking\nIs it A?", None),
+        ("```python\nprint('A')\n```\nB", "```python\nprint('A')\n```\nB"),
+        ("&lt;think&gt;Is it A?&lt;/think&gt;B", "B"),
+        ("a &lt;b&gt; c", "a &lt;b&gt; c"),
+        ("Thinking...\nIs it A?\n...done thinking.\n\nB", "B"),
         ("<think/>B", "B"),
         ("<|thought_start|>A?<|thought_end|>B", "B"),
         ("<|inner_prefix|>A?<|inner_suffix|>B", "B"),
@@ -157,6 +167,8 @@ def test_odd_texts_take_no_time() -> None:
         "< " * 50_000,
         "<|channel|>" * 20_000,
         "<think" + " " * 50_000,
+        "```think\n" * 20_000,
+        "&lt;" * 50_000,
     ):
         final_part(text)
     assert time.process_time() - began < 20  # seconds, where an exponential pattern would take hours

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy import toy_catalog, toy_model, toy_setting
+from toy import ToyDataset, toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
 from testbed.db.upkeep.lost import forget_lost
+from testbed.models.derived import DerivedFamily
 
 COUNT = 600
+PART = {"dataset": ToyDataset(COUNT), "idx_subsample_list": list(range(0, COUNT, 10))}
 
 
 @pytest.fixture
@@ -49,6 +51,47 @@ def test_a_folder_that_was_emptied_is_filled_again(lab: Any, unfinished: Path, w
         shutil.rmtree(each)
     assert run_again(lab, unfinished).ok
     assert work["images through networks"] == COUNT
+
+
+def test_what_takes_outputs_that_are_gone_is_computed_itself(lab: Any, tmp_path: Path, work: Any) -> None:
+    """The stored metrics of the evaluation that has lost its outputs stay."""
+    place, whole = tmp_path / "outputs", toy_setting(count=COUNT)
+    part = toy_setting("part", count=COUNT // 10, **PART)
+    catalog = toy_catalog(toy_model(), whole, part)
+    assert lab.run(catalog, settings=[whole.name], payload_url=str(place)).ok
+    for each in place.iterdir():
+        shutil.rmtree(each)
+    work.clear()
+    (outcome,) = lab.run(catalog, settings=[part.name], payload_url=str(place)).outcomes
+    assert outcome.status == "complete"
+    assert work["images through networks"] == COUNT // 10
+    (outcome,) = lab.run(catalog, settings=[whole.name], payload_url=str(place)).outcomes
+    assert outcome.status == "stored"
+
+
+def test_a_part_waits_for_outputs_that_are_computed_again(lab: Any, unfinished: Path, work: Any) -> None:
+    for each in unfinished.iterdir():
+        shutil.rmtree(each)
+    part = toy_setting("part", count=COUNT // 10, **PART)
+    catalog = toy_catalog(toy_model(), toy_setting(count=COUNT), part)
+    report = lab.run(catalog, payload_url=str(unfinished), trust=True)
+    assert [each.status for each in report.outcomes] == ["derived", "complete"]  # the part is the first
+    assert work["images through networks"] == COUNT
+
+
+def test_members_whose_outputs_are_gone_are_evaluated_again(lab: Any, tmp_path: Path, work: Any) -> None:
+    members = [toy_model(name, seed, weights=f"of seed {seed}") for seed, name in enumerate("ab")]
+    catalog = toy_catalog(*members, toy_setting(count=COUNT))
+    catalog.add_model_family(DerivedFamily(catalog))
+    place = tmp_path / "outputs"
+    assert lab.run(catalog, ["a", "b"], payload_url=str(place)).ok
+    for each in place.glob("*/*.bin"):
+        each.unlink()
+    work.clear()
+    assert lab.run(catalog, ["ensemble:a+b"], payload_url=str(place)).ok
+    assert work["images through networks"] == 2 * COUNT
+    notes = [each for each in lab.progress.notes if "computed again" in each]
+    assert notes == [f"{name} on toy-all is computed again: its stored outputs are gone" for name in "ab"]
 
 
 def test_a_place_that_is_not_there_says_nothing_of_its_files(lab: Any, unfinished: Path, work: Any) -> None:

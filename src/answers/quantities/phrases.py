@@ -47,6 +47,7 @@ _COMPARED_BEFORE = re.compile(
     r"|close to|up to|less|fewer|half of|twice|double|triple|or|either|minimum of|maximum of|times|versus|vs"
     r"|any\w* but|all but"
     r"|\d\s?\S{0,8}\s+to|(?:tens|dozens|hundreds|thousands) of"
+    r"|(?:thirds?|quarters?|(?:four|fif|six|seven|eigh|nin|ten|hundred|thousand)ths?|percent|%) of"
     r"|(?:multiples?|factor|power|square|cube|root|inverse|reciprocal) of|plus|divided by|multiplied by)"
     r"(?:\s+(?:the|a|an|of|be|is|only|just|exactly|about))*\s*$",
     re.IGNORECASE,
@@ -56,10 +57,11 @@ _ADDS_UP = re.compile(
 )
 _COMPARED_AFTER = re.compile(
     r"to\s+[-$€£]?\d|tens\b|and\s+counting\b|(?:minimum|maximum|min|max)\b|[ap]\.?m\b|o'clock\b|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|smaller|larger|beyond)\b"
-    r"|at\s+(?:least|most)\b|or\s+(?!so\b)\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+power|divided\b|multiplied\b"
+    r"|at\s+(?:least|most)\b|or\s+(?!so\b)\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+(?:power|second|third|\w+th)\b|divided\b|multiplied\b"
     r"|out\s+of\b|in\s+\d|of\s+\d|times\s+(?:as|more|less|the|larger|smaller|bigger|greater|\d)|(?:more|less|fewer)\s+than\b"
     r"|halves\b|thirds?\b|fourths?\b|fifths?\b|sixths?\b|sevenths?\b|eighths?\b|ninths?\b|tenths?\b|hundredths?\b|thousandths?\b"
-    r"|or\b(?!\s+so\b)|(?:is|are|was|were|seems?)\s*(?:not\b|wrong|incorrect|false|too\b))",
+    r"|or\b(?!\s+so\b)|(?:is|are|was|were|seems?|would\s+be)\s*(?:not\b|n't\b|wrong|incorrect|false|too\b)"
+    r"|(?:\w+n't|cannot|(?:can|could|do|does|would|will)\s+not)\s)",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(

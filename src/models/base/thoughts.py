@@ -1,8 +1,9 @@
 """Extracts the final part of a reply, without the thoughts before it, in whatever form these come.
 
 Servers and chat templates write thoughts in tags with telling names (``<think>…</think>``, ``<longcat_think>``,
-``[THINK]…[/THINK]``, ``<details type="reasoning">``), as ``◁think▷…◁/think▷`` or in the channels of gpt-oss; sometimes
-the opening mark is in the prompt. Rules, judges and caption metrics read the final part of a reply.
+``[THINK]…[/THINK]``, ``<details type="reasoning">``), in fenced blocks of such names, as ``◁think▷…◁/think▷`` or in
+the channels of gpt-oss; sometimes the opening mark is in the prompt. Rules, judges and caption metrics read the final
+part of a reply.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from typing import Any, NamedTuple
 
 THINKING = "thinking"  # in a generation's `extra`: the thoughts that a server gave apart from the text
 BEGUN = "thinking_begun"  # likewise: the prompt had opened the thoughts, so that the reply begins within them
-REVISION = 3  # of `final_part`; raised when the same reply gets another final part
+REVISION = 4  # of `final_part`; raised when the same reply gets another final part
 
 _SAYS_SO = re.compile(
-    "think|thought|reason|analysis|scratchpad|reflect|rationale|monologue|ponder|deliberat"
+    "think|thought|reason|analysis|scratch[_-]?pad|reflect|rationale|monologue|ponder|deliberat"
     "|(?<![a-z])(?:cot|inner)(?![a-z])",
     re.IGNORECASE,
 )
 _TAG = re.compile(
     r"<\|?\s{0,3}(?P<slash>/?)\s{0,3}(?P<name>[A-Za-z][\w:.-]{0,60})(?P<attributes>\s[^<>|]{0,200}?)?\s{0,3}(?P<void>/?)\|?>"
-    r"|(?-i:\[(?P<bracket_slash>/?)(?P<bracket>[A-Z]+(?:_[A-Z]+)*)\])"
+    r"|\[(?P<bracket_slash>/?)(?P<bracket>[A-Za-z]+(?:_[A-Za-z]+)*)\]"
 )
 _CLOSING = re.compile(r"(?:\A|_)(?:end|stop|close|suffix)(?:_|\Z)", re.IGNORECASE)  # in names of control tokens
 _KIND = re.compile(r"""\b(?:type|class|name|role|kind)\s*=\s*["']?([\w -]+)""", re.IGNORECASE)
@@ -46,9 +47,12 @@ _BEGINS = (
     # gpt-oss's channels without their control tokens: "analysisWe see a dog.assistantfinalB"
     r"|(?-i:\A\s*analysis(?=[A-Z]|[\s\S]*assistantfinal))"
 )
-_ENDS = rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)"
-_MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE)
-_HINTS = ("<", "[", "◁", "assistantfinal", "analysis")  # no mark is without one of these
+_ENDS = rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)|(?-i:^\.\.\.done thinking\.$)"
+_MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE | re.MULTILINE)
+_SUMMARY = re.compile(r"\s*<summary>([^<]{1,80})</summary>", re.IGNORECASE)
+_FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*(\w{1,40})[ \t]*\n[\s\S]*?(?:^(?P<end>\1)[ \t]*$|\Z)", re.MULTILINE)
+_ESCAPED = re.compile(r"&lt;(\s{0,3}/?\s{0,3}([A-Za-z][\w:.-]{0,60}))&gt;")
+_HINTS = ("<", "[", "◁", "assistantfinal", "analysis", "```", "~~~", "...done")  # no mark is without one of these
 _PARTS = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")  # control tokens that marks consist of
 _TOKEN_FIRST, _TOKEN_LAST = re.compile(r"<\|\w{2,40}\|>"), re.compile(r"<\|\w{2,40}\|>\Z")
 _TAIL, _TAIL_TOKENS = 200, 32  # characters, and tokens, at the end of a prompt in which an opening mark is looked for
@@ -67,6 +71,8 @@ def final_part(text: str, begun: bool = False) -> str | None:
         The text without white space and control tokens such as ``<|im_end|>`` around it; None if the reply has thoughts
         and nothing else: it was cut off, or thinks to the end.
     """
+    if "&lt;" in text:
+        text = _ESCAPED.sub(lambda match: f"<{match[1]}>" if _SAYS_SO.search(match[2]) else match[0], text)
     marks = _marks(text)
     if begun:
         thinks = True
@@ -145,12 +151,19 @@ def _marks(text: str, whole: bool = True) -> list[_Mark]:
     """
     if not any(hint in text for hint in _HINTS):
         return []
-    marks = list(_tags(text))
+    marks = sorted((*_tags(text), *_fences(text)), key=lambda mark: mark.start)
     closed, kept = not whole, []
     for mark in reversed(marks):
         closed = closed or mark.ends
         kept += [mark] if mark.sure or closed else []
     return kept[::-1]
+
+
+def _fences(text: str) -> Iterator[_Mark]:
+    """Fenced blocks of thoughts, as in Markdown."""
+    for match in _FENCE.finditer(text):
+        if _SAYS_SO.search(match[2]):
+            yield _Mark(True, match["end"] is not None, *match.span())
 
 
 def _tags(text: str) -> Iterator[_Mark]:
@@ -173,9 +186,16 @@ def _tags(text: str) -> Iterator[_Mark]:
         elif ends and name.lower() in opened:
             opened.remove(name.lower())
             yield _Mark(False, True, start, end)
-        elif not ends and any(_SAYS_SO.search(kind) for kind in _KIND.findall(match["attributes"] or "")):
+        elif not ends and any(_SAYS_SO.search(kind) for kind in _kinds(match)):
             opened.append(name.lower())
             yield _Mark(True, False, start, end, sure=False)
+
+
+def _kinds(tag: re.Match[str]) -> Iterator[str]:
+    """What the attributes of an element, and a summary at its beginning, call it."""
+    yield from _KIND.findall(tag["attributes"] or "")
+    if summary := _SUMMARY.match(tag.string, tag.end()):
+        yield summary[1]
 
 
 def _is_mark(token: str) -> bool:
