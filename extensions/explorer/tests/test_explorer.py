@@ -22,7 +22,7 @@ from testbed.extensions.explorer.documents import script
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.extensions.explorer.overview import column_group, family_of, pretraining_of
-from testbed.formatting import bare_value, difference, interval, mean_score
+from testbed.formatting import bare_value, difference, interval, mean_score, p_value
 from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
@@ -502,6 +502,8 @@ def test_the_page_formats_numbers_as_the_terminal_does(page):
           T.numbers.meanScore(value, unit), T.numbers.difference(value, unit), T.numbers.ends(value, value, unit)]))""",
         [values, units],
     )
+    p_values = [1.0, 0.58123, 0.05, 1e-4, 9.9e-5, 1e-30, 0.0]
+    assert page.evaluate("(values) => values.map(T.numbers.pValue)", p_values) == [p_value(value) for value in p_values]
     for unit, of in zip(units, said, strict=True):
         for value, texts in zip(values, of, strict=True):
             own = [bare_value(value, unit), mean_score(value, unit), difference(value, unit)]
