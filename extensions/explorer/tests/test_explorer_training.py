@@ -240,6 +240,12 @@ def test_the_address_keeps_runs_settings_and_the_mean(page, go):
     page.wait_for_function("() => !document.querySelector('#training').innerText.includes('mean')")
     page.go_back()
     page.wait_for_function("() => document.querySelector('#training').innerText.includes('mean of 2 settings')")
+    go("training?find=2.pt")
+    assert rows(page) == [["epoch 2", "60.00", "80.00"]]
+    page.fill("#box-find", "*/1.pt")
+    page.press("#box-find", "Enter")
+    page.wait_for_function("() => document.querySelector('#training').innerText.includes('epoch 1')")
+    assert rows(page) == [["epoch 1", "40.00", "50.00"]]
     go("training?run=/r/b|/r/nowhere&on=dim")
     assert page.locator(".problem").inner_text() == "Not here: /r/nowhere"
     assert rows(page) == [["epoch 2", "75.00"]]
