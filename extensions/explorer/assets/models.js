@@ -62,7 +62,7 @@
   }
   /* A field for the search of models, and the leaderboard's filters, which also hold here, each with a button that removes it. */
   function finder(query) {
-    const box = T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 26 });
+    const box = T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 28 });
     const filters = T.KEYS.filter((key) => query.get(key)).map((key) => E("button", { type: "button", id: `without-${key}`, "aria-label": `remove the filter ${key}: ${query.get(key)}`, onclick: () => T.change({ [key]: null }) }, `${key}: ${query.get(key)} ✕`));
     return filters.length ? E("div", { class: "controls" }, box, ...filters) : box;
   }

@@ -3,7 +3,7 @@
 (() => {
   const E = T.element, FEW = 8, MOST = 24, LISTED = 20, PARTS = 7; // boxes that are always open, and lines whose best checkpoint has a name; lines of a plot; failures that are listed; parts of an axis
   const open = new Set(), count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`, unique = (all) => [...new Set(all)];
-  const told = (line, value) => T.numbers.shown(line, value), spread = (line, { low, high }) => (high > low ? `${told(line, low)} – ${told(line, high)}` : "");
+  const told = (line, value) => T.numbers.shown(line, value), spread = (line, { low, high }) => (high > low ? T.numbers.spread(line, low, high) : "");
   const measure = (line) => (line.percent ? "%" : line.unit || line.metric), isRate = (line) => line.percent && line.better === "higher";
 
   /* The line of a run on a setting through the checkpoints that are wanted; rates in percent. */
