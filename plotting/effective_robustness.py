@@ -12,7 +12,7 @@ from testbed.plotting.labels import add_names
 from testbed.plotting.page import scaled
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, drawable, scatter_data, scatter_object
-from testbed.plotting.scatter_figure import axis_label, line_name
+from testbed.plotting.scatter_figure import SCATTER_TEMPLATE, axis_label, line_name, scatter_hover
 from testbed.plotting.setting_labels import setting_label
 from testbed.plotting.stats import transform
 from testbed.plotting.style import add_points, finish, percent_axis, points_range
@@ -45,9 +45,8 @@ def figure(found: ScatterData) -> Figure:
         models["model_type"],
         transform(models["x"], spec.scale),
         100 * models["effective_robustness"],
-        list(zip(models["model"], 100 * models["x"], 100 * models["y"], strict=True)),
-        f"<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]:.2f}} %<br>{y}: %{{customdata[2]:.2f}} %<br>"
-        "effective robustness: %{y:+.2f} points<extra>%{fullData.name}</extra>",
+        scatter_hover(models),
+        SCATTER_TEMPLATE.format(x=x, y=y),
     )
     places = transform(models["x"], spec.scale)
     margin = 0.05 * float(places.max() - places.min()) or 0.1

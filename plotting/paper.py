@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.entities import FRACTION
+from testbed.formatting import bare_value, fixed
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
 from testbed.plotting.page import printing
@@ -109,8 +111,11 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
         data.models["model_type"],
         100 * data.models["x"],
         100 * data.models["y"],
-        list(data.models["model"]),
-        "<b>%{customdata}</b><br>%{x:+.2f} and %{y:+.2f} points<extra>%{fullData.name}</extra>",
+        [
+            [row.model, *(bare_value(value, FRACTION, signed=True) for value in (row.x, row.y))]
+            for row in data.models.itertuples()
+        ],
+        "<b>%{customdata[0]}</b><br>%{customdata[1]} and %{customdata[2]} points<extra>%{fullData.name}</extra>",
         place={"row": 1, "col": 2},
         shown=known,
     )
@@ -121,7 +126,7 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
         ranges = points_range(100 * data.models["x"]), points_range(100 * data.models["y"])
         figure.update_xaxes(title_text=label.format(spec.y_label or spec.y), range=ranges[0], row=1, col=2)
         figure.update_yaxes(title_text=label.format(other.y_label or other.y), range=ranges[1], row=1, col=2)
-    finish(figure, f"{spec.title or spec.y} (right: r = {data.r:.2f})", width=1500)
+    finish(figure, f"{spec.title or spec.y} (right: r = {fixed(data.r, 2)})", width=1500)
     name_models(figure, data.scatter)
     if len(data.models):
         x, y = 100 * data.models["x"], 100 * data.models["y"]

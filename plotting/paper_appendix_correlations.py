@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from testbed.formatting import fixed
 from testbed.plotting.frame import CORRUPTED, Grid
 from testbed.plotting.page import scaled
 from testbed.plotting.paper import both_robustnesses, correlation, of_all_models
@@ -14,7 +16,7 @@ from testbed.plotting.paper_shifts import SHIFTS
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec
 from testbed.plotting.setting_labels import setting_label
-from testbed.plotting.style import finish, margins, minus
+from testbed.plotting.style import finish, margins
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -70,10 +72,11 @@ def figure(table: pd.DataFrame) -> Figure:
             zmid=0,
             zmin=-1,
             zmax=1,
-            text=[["" if value != value else minus(f"{value:.2f}") for value in row] for row in table.to_numpy()],
+            text=_texts(table, 2),
             texttemplate="%{text}",
             textfont={"size": scaled(11)},  # without a colour: plotly takes the one with more contrast in each cell
-            hovertemplate="%{y}<br>%{x}<br>r = %{z:.3f}<extra></extra>",
+            customdata=_texts(table, 3),
+            hovertemplate="%{y}<br>%{x}<br>r = %{customdata}<extra></extra>",
             colorbar={"title": "r", "len": 0.4},
         )
     )
@@ -98,3 +101,7 @@ PICTURE = Picture("appendix_correlations", data, figure, numbers)
 
 if __name__ == "__main__":
     PICTURE.main()
+
+
+def _texts(table: pd.DataFrame, decimals: int) -> list[list[str]]:
+    return [["" if math.isnan(value) else fixed(value, decimals) for value in row] for row in table.to_numpy()]

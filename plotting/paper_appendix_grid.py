@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from testbed.formatting import percent
 from testbed.plotting.frame import Grid, with_averages
 from testbed.plotting.page import scaled
 from testbed.plotting.picture import Choice, Picture
@@ -44,7 +45,8 @@ def figure(values: pd.DataFrame) -> Figure:
             zmin=0,
             zmax=100,
             colorbar={"title": "top-1, %", "len": 0.25, "y": 1, "yanchor": "top"},
-            hovertemplate="<b>%{y}</b><br>%{x}: %{z:.2f} %<extra></extra>",
+            customdata=[[percent(value) for value in row] for row in values.to_numpy()],
+            hovertemplate="<b>%{y}</b><br>%{x}: %{customdata} %<extra></extra>",
             hoverongaps=False,
         )
     )

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from testbed.formatting import percent
 from testbed.plotting.frame import Grid
 from testbed.plotting.page import scaled
 from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
 from testbed.plotting.setting_labels import setting_label
-from testbed.plotting.style import finish, minus
+from testbed.plotting.style import finish
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,7 +39,7 @@ def figure(table: pd.DataFrame) -> Figure:
 
     columns = [column for column in table.columns if column != "model_type"]
     cells = [list(table.index), list(table["model_type"])]
-    cells += [["–" if value != value else minus(f"{100 * value:.2f}") for value in table[column]] for column in columns]
+    cells += [[percent(value) for value in table[column]] for column in columns]
     headers = ["model", "type", *(setting_label(column).replace("_", "<br>") for column in columns)]
     drawn = go.Figure(
         go.Table(

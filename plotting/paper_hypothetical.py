@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from testbed.formatting import percent
 from testbed.plotting.frame import Grid
 from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
@@ -68,7 +69,7 @@ def figure(found: Illustration) -> Figure:
             mode="markers",
             name="hypothetical robust model",
             marker={"color": "#009E73", "symbol": "star", "size": 18},
-            hovertemplate=f"hypothetical model<br>{100 * found.x:.2f} %, {100 * found.y:.2f} %<extra></extra>",
+            hovertemplate=f"hypothetical model<br>{percent(found.x)} %, {percent(found.y)} %<extra></extra>",
         )
     )
     drawn.add_annotation(

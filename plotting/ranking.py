@@ -11,6 +11,7 @@ import pandas as pd
 from testbed.console.output import table
 from testbed.entities import FRACTION
 from testbed.errors import StoreError
+from testbed.formatting import bare_value, fixed
 from testbed.metric_specs import MetricSpec, agreed, rate
 from testbed.plotting.frame import Grid
 from testbed.plotting.page import scaled
@@ -109,10 +110,13 @@ def figure(found: Ranking) -> Figure:
             },
             mode="markers",
             marker={"color": "#0072B2", "size": 9},
-            customdata=list(zip(ranked["mean_rank"], found.scale * ranked["mean_score"], ranked["borda"], strict=True)),
+            customdata=[
+                [fixed(row.mean_rank, 2), _score(row.mean_score, found), f"{row.borda:g}"]
+                for row in ranked.itertuples()
+            ],
             hovertemplate=(
-                "<b>%{y}</b><br>mean rank %{customdata[0]:.2f}<br>mean score %{customdata[1]:.4g} "
-                f"{unit}<br>Borda count %{{customdata[2]:g}}<extra></extra>"
+                "<b>%{y}</b><br>mean rank %{customdata[0]}<br>mean score %{customdata[1]} "
+                f"{unit}<br>Borda count %{{customdata[2]}}<extra></extra>"
             ),
         )
     )
@@ -122,6 +126,10 @@ def figure(found: Ranking) -> Figure:
     finish(drawn, f"{len(ranked)} models over {len(found.settings)} settings", height=220 + ROW * len(ranked))
     drawn.update_layout(margin=margins(320, 30, 60, 60))
     return drawn
+
+
+def _score(value: float, found: Ranking) -> str:
+    return bare_value(value, found.spec.unit)
 
 
 def numbers(found: Ranking) -> dict[str, Any]:
@@ -142,15 +150,14 @@ def numbers(found: Ranking) -> dict[str, Any]:
 
 def text(found: Ranking) -> str:
     """The ranking as a table, fractions in percent; ± is the standard deviation over the settings."""
-    scale = found.scale
     rows = [
         [
             str(row.Index),
-            f"{row.mean_rank:.2f} ± {row.std_rank:.2f}",
-            f"{row.mean_rank_low:.2f} – {row.mean_rank_high:.2f}",
-            f"{scale * row.mean_score:.2f} ± {scale * row.std_score:.2f}",
-            f"{scale * row.mean_score_low:.2f} – {scale * row.mean_score_high:.2f}",
-            f"{scale * row.median_score:.2f}",
+            f"{fixed(row.mean_rank, 2)} ± {fixed(row.std_rank, 2)}",
+            f"[{fixed(row.mean_rank_low, 2)}, {fixed(row.mean_rank_high, 2)}]",
+            f"{_score(row.mean_score, found)} ± {_score(row.std_score, found)}",
+            f"[{_score(row.mean_score_low, found)}, {_score(row.mean_score_high, found)}]",
+            _score(row.median_score, found),
             f"{row.borda:g}",
         ]
         for row in found.table.itertuples()

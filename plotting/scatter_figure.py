@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from testbed.entities import FRACTION
+from testbed.formatting import NONE, difference, fixed, percent
 from testbed.plotting.labels import add_names
 from testbed.plotting.page import scaled
 from testbed.plotting.scatter import BASELINES, FEWEST, ScatterData, drawable
@@ -60,13 +62,13 @@ def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, colum
     ranges = [_range(places[axis][np.isfinite(places[axis])]) for axis in ("x", "y")]
     _add_lines(figure, data, ranges, place)
     kept = np.flatnonzero(visible)
-    template = _TEMPLATE.format(x=_named(spec.x_label, spec.x), y=_named(spec.y_label, spec.y))
+    template = SCATTER_TEMPLATE.format(x=_named(spec.x_label, spec.x), y=_named(spec.y_label, spec.y))
     add_points(
         figure,
         models["model_type"].iloc[kept],
         places["x"][kept],
         places["y"][kept],
-        _hover(models.iloc[kept]),
+        scatter_hover(models.iloc[kept]),
         template,
         place=place,
         marks=[data.marks[name] for name in models["model"].iloc[kept]] if data.marks else None,
@@ -97,7 +99,7 @@ def _add_edge(figure: Figure, models: pd.DataFrame, at: list[Any], template: str
             name="at 0 % or 100 %: on the edge, not in the line",
             marker={"symbol": "diamond-open", "size": 10, "color": "#333333", "line": {"width": 1.5}},
             cliponaxis=False,
-            customdata=_hover(models),
+            customdata=scatter_hover(models),
             hovertemplate=template,
         ),
         **place,
@@ -125,19 +127,20 @@ def line_note(data: ScatterData) -> str:
 
 
 _BORDERS = ("x_low", "x_high", "y_low", "y_high")
-_TEMPLATE = (
-    "<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]:.2f}} %<br>{y}: %{{customdata[2]:.2f}} %<br>"
+SCATTER_TEMPLATE = (
+    "<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]}} %<br>{y}: %{{customdata[2]}} %<br>"
     "effective robustness: %{{customdata[3]}}<extra>%{{fullData.name}}</extra>"
 )
 
 
-def _hover(group: pd.DataFrame) -> list[list[Any]]:
+def scatter_hover(group: pd.DataFrame) -> list[list[str]]:
+    """Formats the numbers of models for `SCATTER_TEMPLATE`."""
     return [
         [
             row.model,
-            100 * row.x,
-            100 * row.y,
-            "–" if np.isnan(row.effective_robustness) else f"{100 * row.effective_robustness:+.2f} points",
+            percent(row.x),
+            percent(row.y),
+            NONE if np.isnan(row.effective_robustness) else difference(row.effective_robustness, FRACTION),
         ]
         for row in group.itertuples()
     ]
@@ -220,4 +223,4 @@ def line_name(data: ScatterData) -> str:
     if not isinstance(data.fit, Fit):
         return f"piecewise linear fit to {BASELINES[data.baseline]}"
     models = BASELINES[data.baseline].removeprefix("all ")
-    return f"linear fit to {data.fit.n:,} {models}<br>(slope {data.fit.slope:.3f}, r² {data.fit.r**2:.3f})"
+    return f"linear fit to {data.fit.n:,} {models}<br>(slope {fixed(data.fit.slope, 3)}, r² {fixed(data.fit.r**2, 3)})"

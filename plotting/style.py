@@ -220,11 +220,6 @@ def _wrapped(text: str | None, room: float, size: float) -> tuple[str | None, in
     return "<br>".join(lines), len(lines)
 
 
-def minus(number: str) -> str:
-    """A number with a minus sign, where Python writes a hyphen."""
-    return number.replace("-", "−")
-
-
 def margins(left: float, right: float, top: float, bottom: float) -> dict[str, float]:
     """Margins around a plot, from their pixels on a screen."""
     return {"l": scaled(left), "r": scaled(right), "t": scaled(top), "b": scaled(bottom)}

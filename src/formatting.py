@@ -14,6 +14,7 @@ from testbed.metric_specs import MetricSpec, decimals_of, known_error
 
 MINUS, NONE = "−", "–"
 LARGEST = 1e15  # above it, digits before the point are no longer exact
+SMALLEST_P = 1e-4  # p-value that is shown; smaller ones are below it
 COARSE = 2  # with so few decimals, such as those of percentages, a value that is rounded to 0 is shown as 0
 
 
@@ -59,6 +60,11 @@ def interval(low: float | None, high: float | None, unit: str = FRACTION, signed
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return NONE
     return f"[{bare_value(low, unit, signed)}, {bare_value(high, unit, signed)}]"
+
+
+def p_value(value: float) -> str:
+    """A p-value with four decimals, or that it is below the smallest of these."""
+    return f"<{fixed(SMALLEST_P, 4)}" if value < SMALLEST_P else fixed(value, 4)
 
 
 def fixed(value: float, decimals: int, signed: bool = False, separated: bool = True) -> str:

@@ -49,3 +49,10 @@ def test_units_signs_errors_and_intervals():
     assert formatting.interval(0.98598, 1.0) == "[98.60, 100.00]"  # as it is, not ± half of it
     assert formatting.interval(-0.0074, 0.0185, signed=True) == "[−0.74, +1.85]"
     assert formatting.interval(None, None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1.0000"), (0.58123, "0.5812"), (1e-4, "0.0001"), (9.9e-5, "<0.0001"), (0.0, "<0.0001")]
+)
+def test_a_p_value_has_four_decimals_or_is_below_them(value, text):
+    assert formatting.p_value(value) == text

@@ -22,6 +22,7 @@ TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}
 _LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
 _LONGEST_PATTERN = 4096  # characters; fnmatch takes quadratic time
+_SHOWN = 5  # names that a message lists
 _LISTING = {"model": "testbed list models --stored", "eval setting": "testbed list settings --stored"}
 
 
@@ -49,7 +50,17 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
     other: Kind = "eval setting" if kind == "model" else "model"
     if session.scalar(sa.select(TABLES[other]).filter_by(**key_of(other, name))) is not None:
         raise UnknownNameError(f"{name} is {_article(other)}, not {_article(kind)}; names of models come first")
+    if found := _matches(name, known):
+        listed = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+        raise UnknownNameError(f"the pattern {name!r} matches {listed}; write one name of {_article(kind)} here")
     raise unknown_name(kind, name, known, where, _LISTING[kind])
+
+
+def _matches(word: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern matches; none for a word that is not a pattern."""
+    if len(word) > _LONGEST_PATTERN or not any(character in word for character in "*?["):
+        return []
+    return [name for name in names if fnmatchcase(name, word)]
 
 
 def _article(kind: Kind) -> str:
@@ -197,6 +208,15 @@ class Names(StorePart):
         """All names, including those of removed rows."""
         with self.reading() as session:
             return set(session.scalars(sa.select(NAMES[kind])))
+
+    @retried
+    def matching(self, kind: Kind, words: Iterable[str], hidden: bool = False) -> list[str]:
+        """The visible or hidden names that words name or match as patterns; a word that matches none stays as it is."""
+        table = TABLES[kind]
+        wanted = table.hidden_at.is_not(None) if hidden else table.hidden_at.is_(None)
+        with self.reading() as session:
+            known = list(session.scalars(sa.select(NAMES[kind]).where(wanted).order_by(table.name)))
+        return list(dict.fromkeys(name for word in words for name in _matches(word, known) or [word]))
 
     @retried
     def own(self) -> tuple[OwnName, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
+from testbed.formatting import percent
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.style import finish
 from testbed.stored_results.predictions import has_logits, predictions_of
@@ -116,6 +117,13 @@ def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, An
     return np.sort(order[:most])
 
 
+def _hover(counts: np.ndarray[Any, Any], shares: np.ndarray[Any, Any]) -> list[list[str]]:
+    return [
+        [f"{count:,} samples, {percent(share / 100)} %" for count, share in zip(*row, strict=True)]
+        for row in zip(counts, shares, strict=True)
+    ]
+
+
 def draw(found: Confusions) -> Figure:
     """Draws a field for each pair of classes, shaded by its share of the true class."""
     import plotly.graph_objects as go
@@ -135,8 +143,8 @@ def draw(found: Confusions) -> Figure:
             colorbar={"title": {"text": "% of the<br>true class"}},
             text=found.counts if few else None,
             texttemplate="%{text}" if few else None,
-            customdata=found.counts,
-            hovertemplate="true %{y}<br>predicted %{x}<br>%{customdata} samples, %{z:.1f} %<extra></extra>",
+            customdata=_hover(found.counts, shares),
+            hovertemplate="true %{y}<br>predicted %{x}<br>%{customdata}<extra></extra>",
         )
     )
     figure.update_xaxes(title_text="predicted", type="category", automargin=True, constrain="domain")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from testbed.formatting import percent
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.labels import add_names
@@ -100,8 +101,8 @@ def draw(
         points["model_type"].fillna("not stated"),
         points["parameters"],
         100 * points["value"],
-        list(points.index),
-        "<b>%{customdata}</b><br>%{x:.3s} parameters<br>%{y:.2f} %<extra>%{fullData.name}</extra>",
+        [[row.Index, f"{int(row.parameters):,}", percent(row.value)] for row in points.itertuples()],
+        "<b>%{customdata[0]}</b><br>%{customdata[1]} parameters<br>%{customdata[2]} %<extra>%{fullData.name}</extra>",
         marks=[marks[name] for name in points.index],
     )
     x, y = np.log10(points["parameters"].to_numpy()), 100 * points["value"].to_numpy()

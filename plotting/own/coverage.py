@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from testbed.formatting import percent
 from testbed.metrics.inference.selective import Curve, curve
 from testbed.plotting.own.severity import DASHES
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
@@ -66,7 +67,11 @@ def draw(lines: list[RiskCurve], setting: str, marks: Mapping[str, Mark]) -> Fig
                 mode="lines",
                 name=_name(each),
                 line={"color": marks[each.model].colour, "dash": dash},
-                hovertemplate="coverage %{x:.1f} %<br>risk %{y:.2f} %<extra>%{fullData.name}</extra>",
+                customdata=[
+                    [percent(value) for value in pair]
+                    for pair in zip(each.curve.coverage[places], each.curve.risk[places], strict=True)
+                ],
+                hovertemplate="coverage %{customdata[0]} %<br>risk %{customdata[1]} %<extra>%{fullData.name}</extra>",
             )
         )
     figure.update_xaxes(range=[0, 101], title_text="coverage: samples that are answered (%)")

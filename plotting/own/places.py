@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import StoreError
+from testbed.formatting import percent
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
 from testbed.plotting.page import scaled
 from testbed.plotting.style import finish
@@ -68,8 +69,10 @@ def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
                 text=[_rank(row) for row in members],
                 textposition="inside",
                 insidetextanchor="start",
-                customdata=[[row.model, ", ".join(row.tied_with) or "none"] for row in members],
-                hovertemplate="<b>%{customdata[0]}</b><br>%{x:.2f} %<br>ties: %{customdata[1]}<extra></extra>",
+                customdata=[
+                    [row.model, ", ".join(row.tied_with) or "none", percent(row.place.value)] for row in members
+                ],
+                hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[2]} %<br>ties: %{customdata[1]}<extra></extra>",
             )
         )
     figure.update_xaxes(title_text=f"{metric} (%)")

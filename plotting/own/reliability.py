@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.formatting import percent
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
@@ -70,7 +71,7 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
 
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    titles = [f"{short(panel.model, 32)}<br>ECE {100 * panel.error:.2f} %" for panel in panels]
+    titles = [f"{short(panel.model, 32)}<br>ECE {percent(panel.error)} %" for panel in panels]
     figure = make_subplots(rows, columns, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
     for number, panel in enumerate(panels):
         where = {"row": number // columns + 1, "col": number % columns + 1}
@@ -92,8 +93,14 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
                     "thickness": 1,
                     "width": 2,
                 },
-                customdata=panel.bins["n"],
-                hovertemplate="confidence %{x:.1f} %<br>accuracy %{y:.1f} %<br>%{customdata} samples<extra></extra>",
+                customdata=[
+                    [percent(each.confidence), percent(each.accuracy), f"{each.n:,}"]
+                    for each in panel.bins.itertuples()
+                ],
+                hovertemplate=(
+                    "confidence %{customdata[0]} %<br>accuracy %{customdata[1]} %<br>"
+                    "%{customdata[2]} samples<extra></extra>"
+                ),
             ),
             **where,
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.entities import FRACTION
+from testbed.formatting import bare_value
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
@@ -161,7 +163,8 @@ def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
                 legendgroup=str(model),
                 line={"color": colour, "dash": dash},
                 marker={"symbol": symbol, "size": 9},
-                hovertemplate=f"<b>{model}</b><br>severity %{{x}}: %{{y:.2f}} %<extra></extra>",
+                customdata=[bare_value(value, FRACTION) for value in points["value"]],
+                hovertemplate=f"<b>{model}</b><br>severity %{{x}}: %{{customdata}} %<extra></extra>",
             )
         )
     levels = sorted(set(curves.points["severity"]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from testbed.formatting import percent
 from testbed.plotting.own.severity import DASHES
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, file_name, short
 from testbed.plotting.style import faint, finish
@@ -72,7 +73,8 @@ def draw(found: Sequence[TrainingCurve]) -> Figure:
                 name=short(f"{curve.eval_setting} ({curve.spec.name})"),
                 legendgroup=curve.eval_setting,
                 line={"color": colour, "dash": dash},
-                hovertemplate=f"<b>{curve.eval_setting}</b><br>{curve.unit} %{{x}}: %{{y:.2f}} %<extra></extra>",
+                customdata=[percent(point.value) for point in curve.points],
+                hovertemplate=f"<b>{curve.eval_setting}</b><br>{curve.unit} %{{x}}: %{{customdata}} %<extra></extra>",
             )
         )
     figure.update_xaxes(title_text=found[0].unit)

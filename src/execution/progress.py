@@ -13,6 +13,7 @@ from testbed.graph.passes import Pass
 from testbed.visible import visible, visible_line
 
 LINE_SECONDS = 10.0
+FEW = 10  # in a second; fewer have a decimal
 WIDE, NARROW_LABEL = 110, 28  # characters of a terminal for whole labels of bars; of a label on a narrower one
 
 
@@ -71,7 +72,8 @@ def _each(functions: Sequence[Callable[..., None]], *arguments: Any) -> None:
 class Count:
     """Counts the samples of a pass. Its time begins with the first ones: before, it waited for other passes.
 
-    Its speed is measured after each whole batch, for cells that take different times share a batch.
+    Its speed is measured after each whole batch, for cells that take different times share a batch; where a batch takes
+    long, as on a loaded machine, also every ten seconds within it.
     """
 
     def __init__(self, one_pass: Pass) -> None:
@@ -87,7 +89,7 @@ class Count:
         self._done = 0.0
         self.first = 0.0  # of what came when the time began
         self._began: float | None = None
-        self._measured = 0
+        self._measured, self._measured_at = 0, 0.0
 
     @property
     def shown(self) -> int:
@@ -104,16 +106,20 @@ class Count:
         self._done += images
         now = time.monotonic()
         if self._began is None:
-            self._began, self.first = now, images
+            self._began, self._measured_at, self.first = now, now, images
         batches = self.shown // self._batch
-        if not (batches > self._measured or self.is_complete) or now <= self._began or self._done <= self.first:
+        due = batches > self._measured or self.is_complete or now - self._measured_at >= LINE_SECONDS
+        if not due or now <= self._began or self._done <= self.first:
             return False
-        self._measured, self.rate = batches, (self._done - self.first) / (now - self._began)
+        self._measured, self._measured_at = batches, now
+        self.rate = (self._done - self.first) / (now - self._began)
         return True
 
     def speed(self) -> str:
         """Returns the speed in samples per second as text; empty if it is not known yet."""
-        return f"{self.rate:,.0f} {self.unit}/s" if self.rate else ""
+        if not self.rate:
+            return ""
+        return f"{self.rate:,.0f} {self.unit}/s" if self.rate >= FEW else f"{self.rate:.2g} {self.unit}/s"
 
     def left(self) -> float | None:
         """The seconds that the rest takes."""

@@ -44,6 +44,7 @@ show vgg11 | testbed show takes a model and a setting; vgg11 is a model with
 show val vgg11 | val is an eval setting, not a model
 show vgg11 vall | unknown eval setting 'vall' in the store
 show vgg vall | unknown model 'vgg' in the store
+show 'vgg*' val | the pattern 'vgg*' matches vgg11, vgg13; write one name of a model here
 grid | Missing argument 'PATTERN...'
 grid vall | no column of the stored results matches 'vall'; there are 1
 grid val --metric acc | the store has no results of the metric 'acc'

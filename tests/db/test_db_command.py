@@ -358,6 +358,8 @@ def test_removing_and_restoring_models_and_settings(db: Db, build: Any, store: S
     assert db("--list-models-db").out == ""
     assert db("store", "restore", "model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results.find()} == {"net"}
+    assert db("--remove-model", "ne*").out.startswith("model net and 2 evaluations removed")
+    assert db("store", "restore", "model", "n*").out == "model net and 2 evaluations restored\n"
     fails(db("store", "restore", "model", "net"), "the model net has nothing to restore")
     fails(db("--print-eval", "other", "val"), "unknown model 'other'")
     said = db("--remove-eval-setting", "val")

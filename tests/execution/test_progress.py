@@ -144,6 +144,19 @@ def test_a_speed_is_that_of_whole_batches(clock: Clock) -> None:
     assert said[9:] == [f"first × val: {n} of 100 images, 1 images/s, {_clock(100 - n)} left" for n in range(10, 21)]
 
 
+def test_where_a_batch_takes_long_its_speed_is_also_measured_within_it(clock: Clock) -> None:
+    out = io.StringIO()
+    lines = LineProgress(out)
+    lines.begin(one_pass(0, "first"), 100, 100)
+    for _ in range(6):  # batches of ten images, of which one takes five seconds
+        lines.advance(0, 1)
+        clock.now += 5
+    assert out.getvalue().splitlines() == [
+        "first × val: 3 of 100 images, 0.2 images/s, 8:05 left",
+        "first × val: 5 of 100 images, 0.2 images/s, 7:55 left",
+    ]
+
+
 def test_a_notebook_shows_one_bar_for_a_run_of_several_passes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 

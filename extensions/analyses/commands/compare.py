@@ -14,7 +14,7 @@ from testbed.console.options import store_command
 from testbed.console.output import CLUSTERED, count, footnote, print_json, sample_count, table
 from testbed.entities import FRACTION
 from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
-from testbed.formatting import difference, interval, mean_score, shown_unit, with_unit
+from testbed.formatting import difference, fixed, interval, mean_score, p_value, shown_unit, with_unit
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def _table(found: Pairs) -> str:
                 *(row.eval_setting, row.first, row.second, sample_count(each.n, each.clusters)),
                 *(mean_score(value, unit) for value in (each.first, each.second)),
                 *(difference(each.difference, unit), interval(each.low, each.high, unit, signed=True)),
-                *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{row.p_holm:.3g}"),
-                *("–" if each.consistency is None else f"{each.consistency:.3f}", row.verdict),
+                *(f"{each.only_first:,}", f"{each.only_second:,}", p_value(each.p), p_value(row.p_holm)),
+                *("–" if each.consistency is None else fixed(each.consistency, 3), row.verdict),
             ]
         )
     return table([*header, "error consistency", ""], lines, right=range(3, 13))

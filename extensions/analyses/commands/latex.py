@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.entities import FRACTION
-from testbed.formatting import MINUS, fixed
+from testbed.formatting import MINUS, fixed, p_value
 from testbed.metric_specs import decimals_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 40  # rows of a table that fits on one page
 WIDEST = 6  # columns, of which more get smaller letters and gaps
 SMALLER = r"\footnotesize\setlength{\tabcolsep}{3pt}"
-SMALLEST = 1e-4  # p-value that is shown; smaller ones are below it
 CAPTIONED = r"\setlength{\LTcapwidth}{\linewidth}"
 SETUP = r"\sisetup{mode=text, detect-weight, retain-explicit-plus}"
 BOLD, INTERVALS = "Bold: the best", "In brackets: 95 % intervals"
@@ -171,7 +170,7 @@ def table_format(numbers: Sequence[str]) -> str:
 def _shown(value: float, cell: TableCell) -> str:
     """Formats a value or an end of its interval."""
     if cell.p:
-        return f"<{SMALLEST:.4f}" if value < SMALLEST else f"{value:.4f}"
+        return p_value(value)
     scaled = 100 * value if cell.unit == FRACTION else value
     return fixed(scaled, decimals_of(cell.unit), cell.signed, separated=False).replace(MINUS, "-")
 

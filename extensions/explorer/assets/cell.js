@@ -40,7 +40,7 @@
     if (!found) return null;
     const [name, , value, , n, unit, low, high] = found;
     return E("div", { id: "headline" }, E("p", { class: "big" }, E("strong", {}, number(value, unit)), " ", E("span", {}, `${name}${unit === "fraction" || !unit ? "" : `, ${unit}`}`)),
-      E("p", { class: "note" }, [high > low ? `95 %: ${number(low, unit)} – ${number(high, unit)}` : null, n === null ? null : `${n.toLocaleString("en")} samples`].filter(Boolean).join("; ")),
+      E("p", { class: "note" }, [high > low ? `95 %: ${T.numbers.ends(low, high, unit)}` : null, n === null ? null : `${n.toLocaleString("en")} samples`].filter(Boolean).join("; ")),
       ...of.published.filter(([metric]) => metric === name).map(([, line]) => E("p", { class: "beside" }, line)),
       samplesLink(of, sampled, found), unread(of, sampled));
   }
@@ -79,7 +79,7 @@
     const metrics = T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }],
       rowAt: (at) => {
         const [name, , value, , n, unit, low, high, better] = overall[at];
-        return { cells: [{ text: E("span", {}, T.name(name), ARROWS[better] || ""), title: better === "neither" || !better ? "neither direction is known to be better" : `${better} is better` }, `${number(value, unit)}${unit && unit !== "fraction" ? ` ${unit}` : ""}`, high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en")] };
+        return { cells: [{ text: E("span", {}, T.name(name), ARROWS[better] || ""), title: better === "neither" || !better ? "neither direction is known to be better" : `${better} is better` }, `${number(value, unit)}${unit && unit !== "fraction" ? ` ${unit}` : ""}`, high > low ? T.numbers.ends(low, high, unit) : "–", n === null ? "–" : n.toLocaleString("en")] };
       } });
     return [
       headline(of, sampled, asked), against(of, sampled, others),

@@ -1,5 +1,5 @@
 "use strict";
-/* Models that are chosen by their checkboxes, the bar that leads to their comparison, and their table side by side. */
+/* Models that are chosen by their checkboxes and kept in the address, the bar that leads to their comparison, and their table side by side. */
 (() => {
   const E = T.element, chosen = new Set(), BAR = "chosen", PARTS = 24; // columns that are loaded at once
 
@@ -9,8 +9,20 @@
     if (!names.length) { if (old) old.remove(); return; }
     const bar = E("div", { id: BAR, role: "region", "aria-label": "Chosen models" }, E("span", {}, names.length === 1 ? "1 model is chosen" : `${names.length} models are chosen`),
       E("button", { type: "button", id: "compare-chosen", disabled: names.length < 2, "aria-label": names.length < 2 ? "Compare; choose another model" : `Compare ${compared}`, onclick: compare }, "Compare"),
-      E("button", { type: "button", id: "choose-none", onclick: () => { chosen.clear(); document.querySelectorAll(".choose").forEach((each) => { each.checked = false; }); draw(); } }, "Clear"));
+      E("button", { type: "button", id: "choose-none", onclick: () => { chosen.clear(); document.querySelectorAll(".choose").forEach((each) => { each.checked = false; }); keep(); } }, "Clear"));
     if (old) old.replaceWith(bar); else T.at("about").before(bar);
+  }
+  function keep() {
+    T.choice([...chosen]);
+    draw();
+  }
+  /* Takes the models that the address names, or writes those that are chosen into one that names none; whether they are others than before. */
+  function synced() {
+    const named = T.choice(), others = named && (named.length !== chosen.size || !named.every((name) => chosen.has(name)));
+    if (others) { chosen.clear(); named.forEach((name) => chosen.add(name)); }
+    if (!named && chosen.size) T.choice([...chosen]);
+    draw();
+    return Boolean(others);
   }
   /* Two with samples of the column that the view is about: these sample by sample; else a table. */
   function compare() {
@@ -19,7 +31,7 @@
   }
   function set(name, on) {
     if (on) chosen.add(name); else chosen.delete(name);
-    draw();
+    keep();
     T.announce(`${chosen.size} ${chosen.size === 1 ? "model" : "models"} chosen`);
   }
   /* For two models, their evaluations on a column whose models have stored samples. */
@@ -48,6 +60,6 @@
       T.table({ id: "models", caption: "Results of the chosen models", count: rows.length, columns: head,
         rowAt: (at) => { const { of } = rows[at]; return { cells: [{ text: T.models.link(of.name, settings.get(of.name), "setting") }, of.metric, ...models.map((model) => T.beside(of, model.at, shown(of, model.at))), ...(two ? [points(of)] : []), ...(paired ? [{ text: samples(rows[at]) }] : [])] }; } }));
   }
-  T.chosen = { has: (name) => chosen.has(name), set, pairOn, pair: null };
+  T.chosen = { has: (name) => chosen.has(name), set, synced, pairOn, pair: null };
   T.view("models", { title: () => "Models", render });
 })();

@@ -45,12 +45,10 @@
       E("thead", {}, E("tr", {}, ...LEVELS.map(([, text]) => E("th", { scope: "col" }, text)))), E("tbody", {}, E("tr", {}, ...LEVELS.map(([key]) => E("td", {}, cellButton(key, counts[key], chosen))))));
   }
   function statistics(found, score, meta) {
-    const rate = found.binary || meta.unit === "fraction", plain = (value) => (rate ? (100 * value).toFixed(2) : S().number(value));
-    const shown = (value, sign) => `${sign && value > 0 ? "+" : ""}${plain(value)}`.replace("-", "−");
-    const unit = rate ? " %" : meta.unit ? ` ${meta.unit}` : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
+    const N = T.numbers, unit = found.binary ? N.FRACTION : meta.unit, value = (mean) => `${N.meanScore(mean, unit)}${unit && unit !== N.FRACTION ? ` ${unit}` : ""}`;
     const counted = found.n.toLocaleString("en") + (found.clusters ? ` in ${found.clusters.toLocaleString("en")} groups` : "");
-    const rows = [["samples", counted], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
-      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["verdict", T.verdict(found, meta.larger)], ["95 % interval", isFinite(found.low) ? `${shown(found.low, true)} to ${shown(found.high, true)}` : "–"], ["p", p]];
+    const rows = [["samples", counted], [`${score} of A`, value(found.first)], [`${score} of B`, value(found.second)],
+      ["A − B", `${N.difference(found.difference, unit)}${unit && unit !== N.FRACTION ? ` ${unit}` : ""}`], ["verdict", T.verdict(found, meta.larger)], ["95 % interval", N.ends(found.low, found.high, unit, true)], ["p", N.pValue(found.p)]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
       E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " Whole groups of samples of the data set are drawn and tested." : ""}`,
         " Both cover the filtered samples; a single comparison needs no Holm correction. Tied: p ≥ 0.05."));

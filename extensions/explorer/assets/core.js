@@ -66,7 +66,7 @@ window.T = (() => {
     return read;
   }
   /* What stays in the address from view to view, unless a link sets it; a null of a link removes it. */
-  const KEPT = ["pin", "find", "type", "family", "pretraining", "size", "added", "task", "cols", "widths", "metric", "x", "y", "scale", "baseline", "hide"], PLOTS = ["plot", "robustness"];
+  const KEPT = ["pin", "find", "type", "family", "pretraining", "size", "added", "task", "cols", "widths", "metric", "x", "y", "scale", "baseline", "hide"], CHOSEN = "chosen", PLOTS = ["plot", "robustness"];
   function link(name, parts, query) {
     const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {}), now = state(), set = new Set(given.map(([key]) => key));
     const keys = PLOTS.includes(name) && PLOTS.includes(now.view) && !set.has("x") ? [...KEPT, "least"] : KEPT; // elsewhere a bound of confidence
@@ -74,10 +74,15 @@ window.T = (() => {
     const kept = new URLSearchParams(given.filter(([, value]) => value !== null && value !== undefined && value !== "")).toString();
     return `#/${[name, ...(parts || [])].map(encodeURIComponent).join("/")}${kept ? `?${kept}` : ""}`;
   }
-  /* The address with some of its state changed. */
+  /* The address with some of its state changed, without the chosen models: these are written into it on the spot, so that no link has those of an earlier moment. */
   function changed(changes) {
     const now = state();
-    return link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
+    return link(now.view, now.parts, { ...Object.fromEntries(now.query), [CHOSEN]: null, ...changes });
+  }
+  /* The chosen models in the address; given some, they replace them there without another step of the history. */
+  function choice(names) {
+    if (names) history.replaceState(null, "", changed({ [CHOSEN]: names.map(quoted).join("|") }));
+    return state().query.has(CHOSEN) ? words(state().query.get(CHOSEN), "|") : null;
   }
   function change(changes) {
     location.hash = changed(changes);
@@ -143,7 +148,7 @@ window.T = (() => {
   /* After a change of the address: the view, unless only its drawer was opened or closed, then the drawer. */
   async function moved() {
     const page = changed({ open: null });
-    if (page !== below) await draw();
+    if (T.chosen.synced() || page !== below) await draw();
     else await drawDrawer();
   }
   function drawDrawer() {
@@ -161,6 +166,7 @@ window.T = (() => {
     at("brand").setAttribute("href", link(START, [], {}));
     try {
       await T.ready(now.query);
+      T.chosen.synced();
       if (number !== drawn) return;
       if (!view) throw new Error(`There is no view ${now.view}`);
       document.title = `${view.title(now)} – testbed`;
@@ -200,5 +206,5 @@ window.T = (() => {
     T.index().catch(() => {}); // shown on every page; the view reports errors
     draw();
   }
-  return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, announce, show, hide, view, start, at };
+  return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, choice, element, name, choose, box, announce, show, hide, view, start, at };
 })();

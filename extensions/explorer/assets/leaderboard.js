@@ -78,7 +78,7 @@
   function controls(index, query, metric, task, places) {
     const check = (label, key, on, off) => E("label", { class: "check" }, E("input", { type: "checkbox", id: `check-${key}`, checked: (query.get(key) ?? off) === on, onchange: (event) => T.change({ [key]: event.target.checked === (on === "1") ? "1" : "0" }) }), label);
     const made = E("details", { class: "fold", open: folded === null ? innerWidth > NARROW : !folded, ontoggle: () => { folded = !made.open; } }, E("summary", { id: "fold" }, "Search, columns and filters"),
-      E("div", { class: "controls" }, T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 30 }), T.columns.picker(index, query, task, places),
+      E("div", { class: "controls" }, T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 34 }), T.columns.picker(index, query, task, places),
         T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...index.metrics], metric), ...facets(index, query),
         check("average and mean rank", "mean", "1", "0"), check("95 % intervals", "ci", "1", "0"), check("shade ties with the best", "ties", "1", "1"),
         E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], Object.fromEntries(["find", "cols", "widths", "task", "metric", ...T.KEYS].map((each) => [each, null]))); } }, "Clear")));
@@ -105,10 +105,11 @@
   }
   const label = (of) => (of.metric === "top1" || of.name.endsWith(`_${of.metric}`) ? of.name : `${of.name} (${of.metric})`);
   function heads({ loaded, means, menu, trained, ranked }) {
+    const short = T.models.shortened(loaded.map(label)), shown = (of) => short.get(label(of)), about = (of) => (shown(of) === label(of) ? T.directed(of) : `${label(of)}: ${T.directed(of)}`);
     return [{ key: "model", label: "model", heading: true, sortable: true },
       ...(ranked ? [{ key: "rank", label: "rank", number: true, title: `on ${ranked.name}, with its 95 % interval where the models are ranked on the same samples` }] : []),
       ...Object.keys(means).map((key) => ({ key, label: key, number: true, sortable: true })),
-      ...loaded.map((of) => ({ key: of.name, label: label(of), number: true, sortable: true, menu: menu.of, width: menu.width(of.name), onsize: (width) => menu.resize(of.name, width), title: T.directed(of) })),
+      ...loaded.map((of) => ({ key: of.name, label: shown(of), number: true, sortable: true, menu: menu.of, width: menu.width(of.name), onsize: (width) => menu.resize(of.name, width), title: about(of) })),
       ...(trained ? [{ key: "pretraining", label: LABELS.pretraining }] : [])];
   }
   function number(of, at, intervals) {

@@ -74,7 +74,7 @@
     const tests = testsOf(index, of), placed = rank(of, at);
     if (Number.isNaN(placed)) return "–";
     const [own, low, high] = tests && tests.models.length === of.count ? tests.rank(at) : [placed];
-    return high > low ? `${own} (${low}–${high})` : String(own);
+    return high > low ? `${own} (${low}–${high})` : T.numbers.count(own);
   }
   /* The mean over columns, for models that have all of them. */
   function mean(parts, number) {

@@ -14,10 +14,22 @@
     const within = [...new Set(wanted)].filter((from) => from >= 0 && from <= last), both = within.filter((from) => from >= ENDS && from <= last - ENDS);
     return [...new Set([...both, ...within])]; // some of both ends, if that can be
   }
+  const OWN = /^(?:[^,/]+(?:\/[^,/]+)?,|[\w.-]+\/)?(\/.+)$/; // ARCHITECTURE,/path/of/weights, as in testbed.registry.own_files
+  /* The ends of the path of a model's file, the shortest with one folder. */
+  function tails(name) {
+    const parts = (OWN.exec(name)?.[1] || "").split("/").filter(Boolean);
+    return parts.slice(1).map((_, at) => parts.slice(parts.length - at - 2).join("/"));
+  }
   /* Full name → a name of `most` characters at most, none of which is that of another: { get }. */
   function shortened(names, most = longest()) {
     const long = new Set(names.filter((each) => each.length > most)), found = new Map(), of = { get: (name) => found.get(name) ?? name };
     if (!long.size) return of;
+    const ends = new Map([...long].map((name) => [name, tails(name)]).filter(([, all]) => all.length)), counts = new Map();
+    for (const end of [...ends.values()].flat()) counts.set(end, (counts.get(end) || 0) + 1);
+    for (const [name, all] of ends) {
+      const end = all.find((each) => counts.get(each) === 1 && each.length + 2 <= most);
+      if (end) { found.set(name, `…/${end}`); long.delete(name); }
+    }
     const alike = new Map(), taken = new Set(names.filter((each) => each.length <= most));
     for (const name of long) { const key = cut(name, most, Math.ceil((most - 1) / 2)); alike.set(key, [...(alike.get(key) || []), name]); }
     for (const [key, group] of alike) {
@@ -50,7 +62,7 @@
   }
   /* A field for the search of models, and the leaderboard's filters, which also hold here, each with a button that removes it. */
   function finder(query) {
-    const box = T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 26 });
+    const box = T.box("Models", "find", query.get("find"), { placeholder: "resnet* type:standard val>80", size: 28 });
     const filters = T.KEYS.filter((key) => query.get(key)).map((key) => E("button", { type: "button", id: `without-${key}`, "aria-label": `remove the filter ${key}: ${query.get(key)}`, onclick: () => T.change({ [key]: null }) }, `${key}: ${query.get(key)} ✕`));
     return filters.length ? E("div", { class: "controls" }, box, ...filters) : box;
   }

@@ -3,8 +3,7 @@
 (() => {
   const E = T.element, PARTS = 24; // columns that are loaded at once
   const shown = (of, at) => T.numbers.shown(of, of.value[at]);
-  const told = (of, value) => T.numbers.shown(of, value);
-  const spread = (of, at) => { const [low, high] = T.interval(of, at); return high > low ? `${told(of, low)} – ${told(of, high)}` : "–"; };
+  const spread = (of, at) => T.numbers.spread(of, ...T.interval(of, at)), count = (number) => number.toLocaleString("en");
 
   async function modelView(state, main, current) {
     const index = await T.index(), name = state.parts.join("/"), model = index.modelOf.get(name), rows = [];
@@ -22,10 +21,10 @@
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity"), ...(index.disagreements ? [" ", E("a", { id: "published-about", href: T.link("published", [name], {}) }, "What is published")] : [])),
     T.exports(name, { rows: () => [["column", "metric", "value", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, T.result(of, model.at), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
-      columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
+      columns: [{ key: "column", label: "setting", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "metric", label: "metric" }, { key: "group", label: "group" }, { key: "source", label: "source" }],
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
-        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
+        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${count(rank(of))} of ${count(of.count)}`, of.metric, about.group,
           { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }
@@ -41,12 +40,12 @@
     const legend = () => T.leaders.legend([tied]).map((said) => `${said}.`).join(""), meaning = E("p", { class: "note", id: "shading" }, legend());
     const links = [...(other ? [E("a", { href: T.link("plot", [], other), id: "plot-with" }, other.x === name ? `Plot ${other.y} against it` : `Plot against ${other.x}`)] : []), ...(setting.samples ? [E("a", { href: T.link("samples", [setting.name]) }, "Samples")] : [])];
     const table = T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length, searched: true,
-      columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+      columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "type", label: "type" }, { key: "cell", label: "evaluation" }],
       rowAt: (at) => {
         const { at: model, name: title, type } = rows[at], id = of.id[model], { class: mark, ...value } = T.beside(of, model, shown(of, model));
-        return { pinned: names.pinned(title), cells: [T.leaders.rankText(index, among, model), names.cell(title), type, { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model] }] };
+        return { pinned: names.pinned(title), cells: [T.leaders.rankText(index, among, model), names.cell(title), { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), type, { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model] }] };
       } });
-    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
+    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${count(rows.length)} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
       E("div", { class: "controls" }, T.models.finder(state.query), setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
       T.exports(name, { rows: () => [["model", "model_type", of.metric], ...rows.map((each) => [each.name, each.type, T.result(of, each.at)])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
     T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });

@@ -1,7 +1,7 @@
 "use strict";
 /* Numbers for people, as in testbed.formatting: fixed decimals for each metric, thousands separators, a true minus sign. */
 (() => {
-  const MINUS = "−", NONE = "–", FRACTION = "fraction", DECIMALS = { [FRACTION]: 2, percent: 2, "%": 2, points: 2, rank: 2, words: 2, sentences: 2 }, OTHER = 4, LARGEST = 1e15, COARSE = 2;
+  const MINUS = "−", NONE = "–", FRACTION = "fraction", DECIMALS = { [FRACTION]: 2, percent: 2, "%": 2, points: 2, rank: 2, words: 2, sentences: 2 }, OTHER = 4, LARGEST = 1e15, SMALLEST_P = 1e-4, COARSE = 2;
   const lacking = (value) => value === null || value === undefined || Number.isNaN(value);
   const decimalsOf = (unit) => DECIMALS[unit] ?? OTHER;
   const power = (size, digits) => size.toExponential(digits).replace("+", "").replace("-", MINUS);
@@ -22,8 +22,11 @@
   const meanScore = (value, unit) => `${bare(value, unit)}${unit === FRACTION && !lacking(value) ? " %" : ""}`;
   const difference = (value, unit) => `${bare(value, unit, true)}${unit === FRACTION ? " points" : ""}`;
   const ends = (low, high, unit, signed) => (lacking(low) || lacking(high) ? NONE : `[${bare(low, unit, signed)}, ${bare(high, unit, signed)}]`);
+  const pValue = (value) => (lacking(value) ? NONE : value < SMALLEST_P ? `<${fixed(SMALLEST_P, 4)}` : fixed(value, 4));
   const count = (number) => number.toLocaleString("en");
+  /* The 95 % interval of a number of a column, in its unit; nothing of a number without spread. */
+  const spread = (of, low, high) => (high > low ? `[${shown(of, low)}, ${shown(of, high)}]` : NONE);
   /* A number of a column of the page, whose rates are in percent. */
   const shown = (of, value) => (lacking(value) ? NONE : fixed(value, of.percent ? DECIMALS[FRACTION] : decimalsOf(of.unit)));
-  Object.assign(T, { percent, points, numbers: { FRACTION, decimalsOf, fixed, bare, meanScore, difference, ends, count, shown } });
+  Object.assign(T, { percent, points, numbers: { FRACTION, decimalsOf, fixed, bare, meanScore, difference, ends, pValue, count, shown, spread } });
 })();

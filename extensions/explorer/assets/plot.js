@@ -23,21 +23,23 @@
   };
   const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  const AROUND = [[9, 4, "left"], [-9, 4, "right"], [0, -10, "center"], [0, 19, "center"], [7, -8, "left"], [-7, -8, "right"], [7, 16, "left"], [-7, 16, "right"]], BESIDE = 7, FAR = [32, 48, 72, 100, 132], TURNS = 16;
+  const AROUND = [[9, 4, "left"], [-9, 4, "right"], [0, -10, "center"], [0, 19, "center"], [7, -8, "left"], [-7, -8, "right"], [7, 16, "left"], [-7, 16, "right"]], BESIDE = 7, NEAR = 6, MOST = 400, FAR = [32, 48, 72, 100, 132], TURNS = 16;
   /* Places for a label that has to be there: beside its point, else farther and farther away. */
   const farther = FAR.flatMap((far) => Array.from({ length: TURNS }, (_, turn) => { const angle = 2 * Math.PI * turn / TURNS, dx = Math.cos(angle) * far; return [dx, Math.sin(angle) * far + 4, dx > 1 ? "left" : dx < -1 ? "right" : "center"]; }));
-  /* Places labels within the area, never over another label; over no point where there are few points or the model is pinned, whose
-     label is always there: if need be at a distance, with a leader. */
-  function placed(named, places, area) {
-    const few = places.length <= BARS, labelled = named.map(({ at }) => places[at]), boxes = [], found = [];
+  /* Points along strokes, near each other, and how far labels keep away from them. */
+  const along = (strokes, near) => strokes.flatMap((stroke) => stroke.slice(1).flatMap(([x, y], at) => { const [a, b] = stroke[at], parts = Math.min(MOST, 1 + Math.floor(Math.hypot(x - a, y - b) / NEAR)); return Array.from({ length: parts + 1 }, (_, part) => [a + (x - a) * part / parts, b + (y - b) * part / parts, near]); }));
+  /* Places labels within the area, over no other label, point or line; that of a pinned model is always there: if need be at a distance,
+     with a leader, and where the least is covered. */
+  function placed(named, places, strokes, area) {
+    const marks = [...places.map((each) => [...each, 5]), ...along(strokes, 3)], boxes = [], found = [];
     for (const { at, text, must } of named) {
-      const [x, y] = places[at], width = wide(text, SMALL), marks = few || must ? places : labelled;
+      const [x, y] = places[at], width = wide(text, SMALL);
       const tries = (must ? [...AROUND.map(([dx, dy, align]) => [dx + Math.sign(dx) * BESIDE, dy + Math.sign(dy - 4) * BESIDE, align]), ...farther] : AROUND).map(([dx, dy, align]) => {
         const [a, b] = [x + dx, y + dy], first = a - { left: 0, right: width, center: width / 2 }[align];
         return { x: a, y: b, align, box: [first - 2, b - SMALL, first + width + 2, b + 4], leader: Math.hypot(dx, dy) > 25 ? [[x, y], [a, b - 4]] : null };
       });
       const inside = tries.filter(({ box }) => box[0] >= area[0] && box[1] >= area[1] && box[2] <= area[2] && box[3] <= area[3] && !boxes.some((each) => meet(each, box)));
-      const covered = ({ box }) => marks.reduce((sum, [a, b]) => sum + meet([a - 5, b - 5, a + 5, b + 5], box), 0);
+      const covered = ({ box }) => marks.reduce((sum, [a, b, r]) => sum + meet([a - r, b - r, a + r, b + r], box), 0);
       const free = inside.find((each) => !covered(each)) || (must ? [...(inside.length ? inside : tries)].sort((a, b) => covered(a) - covered(b))[0] : null);
       if (free) { boxes.push(free.box); found.push({ ...free, text, must }); }
     }
@@ -74,7 +76,7 @@
       pen.text(yLabel, 15, (top + bottom) / 2, "center", true);
       for (const each of shown) pen.mark(each, place.x(each.x), place.y(each.y));
       const places = points.map((each) => (seen(each) ? on([each.x, each.y]) : [-99, -99]));
-      for (const each of placed(named.filter((one) => seen(points[one.at])), places, [left, top, right, bottom])) {
+      for (const each of placed(named.filter((one) => seen(points[one.at])), places, lines.map((each) => each.points.map(on)), [left, top, right, bottom])) {
         if (each.leader) pen.line(each.leader, "--text", 1);
         pen.text(each.text, each.x, each.y, each.align, false, SMALL, each.must, true);
       }

@@ -89,8 +89,9 @@
     const through = index.baselines.find(({ value }) => value === baseline).text;
     return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind) && shows(each.model)) };
   }
-  const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` (${T.percent(low)} to ${T.percent(high)})` : ""}`; };
-  const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` : `no line: at least ${index.fewest} models are needed, ${used.length} match (${through.replace(/^all /, "")}); “line through” chooses others`);
+  const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` ${T.numbers.spread(of, low, high)}` : ""}`; };
+  const exact = (number) => T.numbers.fixed(number, 3);
+  const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${exact(line.slope)}, intercept ${exact(line.intercept)}, r ${exact(line.r)}, r² ${exact(line.r ** 2)}` : `no line: at least ${index.fewest} models are needed, ${used.length} match (${through.replace(/^all /, "")}); “line through” chooses others`);
 
   /* The lines from x to the other columns of its task that many models have: how many models it goes through, slope and r². */
   async function others(index, given) {
@@ -101,7 +102,7 @@
     if (!rows.length) return E("span", {});
     return E("details", { open: true }, E("summary", {}, `Lines from ${given.x}`), T.table({ id: "lines", caption: `Lines from ${given.x}`, count: rows.length,
       columns: [{ key: "y", label: "to", heading: true }, { key: "n", label: "models", number: true }, { key: "through", label: "through" }, { key: "slope", label: "slope", number: true }, { key: "r2", label: "r²", number: true }],
-      rowAt: (at) => { const { each, line, through } = rows[at]; return { cells: [{ text: E("a", { href: T.link("plot", [], { x: given.x, y: each.name, scale: given.scale, least: given.least, baseline: given.baseline }) }, T.name(each.name)) }, line.n.toLocaleString("en"), through, line.slope.toFixed(3), (line.r ** 2).toFixed(3)] }; } }));
+      rowAt: (at) => { const { each, line, through } = rows[at]; return { cells: [{ text: E("a", { href: T.link("plot", [], { x: given.x, y: each.name, scale: given.scale, least: given.least, baseline: given.baseline }) }, T.name(each.name)) }, line.n.toLocaleString("en"), through, exact(line.slope), exact(line.r ** 2)] }; } }));
   }
 
   const METRICS = { top1: "top-1", top5: "top-5" };
@@ -140,7 +141,7 @@
     const [[x0, x1], [y0, y1]] = [ends("x", rows), ends("y", rows)], equal = [Math.max(x0, y0), Math.min(x1, y1)];
     const diagonal = { points: equal.map((v) => [v, v]), colour: "--faint", width: 1.2, dash: true }, fit = line && { points: places.map((v) => [v, line.slope * v + line.intercept]), colour: "--text", width: 2 };
     const lines = [...(equal[0] < equal[1] ? [diagonal] : []), ...(line ? [fit] : [])];
-    const legend = [...groups(index, points), ...(line ? [{ line: fit, text: `line: ${through}` }, { text: `n = ${line.n.toLocaleString("en")}, slope ${line.slope.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` }, { band: true, text: "95 % band of the line, bootstrap" }] : []), ...(lines.includes(diagonal) ? [{ line: diagonal, text: "y = x" }] : [])];
+    const legend = [...groups(index, points), ...(line ? [{ line: fit, text: `line: ${through}` }, { text: `n = ${line.n.toLocaleString("en")}, slope ${exact(line.slope)}, r² ${exact(line.r ** 2)}` }, { band: true, text: "95 % band of the line, bootstrap" }] : []), ...(lines.includes(diagonal) ? [{ line: diagonal, text: "y = x" }] : [])];
     const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: axis(index, given.x), yLabel: axis(index, given.y), points, to, legend, lines,
       band: line && T.band(used, given.scale, places).map(([a, b], at) => [places[at], a, b]) });
     T.shownPlot = drawn;

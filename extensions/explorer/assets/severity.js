@@ -1,7 +1,7 @@
 "use strict";
 /* Results by the severity of corruptions: a row for each model, a column for each severity, and the curves. */
 (() => {
-  const E = T.element, NAMED = /^(.+)\.(\d)(_in-memory|_on-disk|)$/, SHOWN = 8;
+  const E = T.element, NAMED = /^(.+)\.(\d)(_in-memory|_on-disk|)$/, SHOWN = 8, NARROW = 300;
   const SIZE = { height: 420, left: 66, right: 220, top: 12, bottom: 48, title: 34, sheet: 900 }, LINE = 17, DASHES = [null, "7 3", "2 3", "7 3 2 3"], CAP = 4;
 
   function corruptions(index) {
@@ -44,7 +44,6 @@
     const left = palette.filter((each) => !taken.has(each));
     return rows.map((each, at) => ({ ...each, style: own[at] ? each.style : { ...each.style, colour: left.shift() } }));
   }
-  const middle = (name, most) => (name.length > most ? `${name.slice(0, Math.ceil((most - 1) / 2))}…${name.slice(-Math.floor((most - 1) / 2))}` : name);
   /* Places that are a line apart at least, near those that are wanted. */
   function apart(wanted, least) {
     const order = wanted.map((_, at) => at).sort((a, b) => wanted[a] - wanted[b]), found = [...wanted];
@@ -53,7 +52,7 @@
   }
   /* Lines with symbols and bars in the models' colours, each with its name at its end; dashes distinguish lines besides colours. */
   function curves(rows, loaded, width, title) {
-    const right = Math.min(Math.max(...rows.map((each) => 34 + 7.3 * each.name.length), 120), Math.max(SIZE.right, width * 0.3), width * 0.4), { left } = SIZE, top = SIZE.top + (title ? SIZE.title : 0), height = SIZE.height + top, bottom = height - SIZE.bottom, end = width - right, [, first] = loaded[0];
+    const right = Math.min(Math.max(...rows.map((each) => 34 + 7.6 * each.name.length), 120), Math.max(SIZE.right, width * 0.3), width * 0.4), { left } = SIZE, top = SIZE.top + (title ? SIZE.title : 0), height = SIZE.height + top, bottom = height - SIZE.bottom, end = width - right, [, first] = loaded[0];
     const levels = loaded.map(([level]) => level), values = rows.flatMap((each) => loaded.flatMap(([, of]) => [of.value[each.at], ...T.interval(of, each.at)])).filter((each) => !Number.isNaN(each));
     const low = Math.min(...values), high = Math.max(...values), edge = (high - low) * 0.05 || 1;
     const x = (level) => left + 12 + (level - levels[0]) / (levels.at(-1) - levels[0]) * (end - left - 24), y = (value) => top + (high + edge - value) / (high - low + 2 * edge) * (bottom - top);
@@ -61,9 +60,10 @@
     const text = (said, attributes) => E("text", { fill: "#1d1d1f", ...attributes }, said), line = (x1, y1, x2, y2, attributes) => E("line", { x1, y1, x2, y2, ...attributes });
     if (title) root.append(E("rect", { width: "100%", height: "100%", fill: "#fff" }), text(title, { x: width / 2, y: 26, "text-anchor": "middle", "font-size": 17, "font-weight": 700 }));
     for (const v of T.round(low - edge, high + edge)) root.append(line(left, y(v), end, y(v), { class: "grid", stroke: "#d9d9de" }), text(String(v), { x: left - 8, y: y(v) + 4, "text-anchor": "end" }));
-    for (const level of levels) root.append(text(level ? String(level) : "0 (clean)", { x: x(level), y: bottom + 18, "text-anchor": "middle" }));
+    for (const level of levels) root.append(text(level || end - left < NARROW ? String(level) : "0 (clean)", { x: x(level), y: bottom + 18, "text-anchor": "middle" }));
     root.append(text("severity; bars: 95 %", { x: (left + end) / 2, y: height - 8, "text-anchor": "middle" }), text(`${first.metric}${first.percent ? " (%)" : first.unit ? ` (${first.unit})` : ""}`, { transform: `translate(15 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }));
     const names = apart(rows.map((each) => y(loaded.at(-1)[1].value[each.at]) + 4), top + 8);
+    const short = T.models.shortened(rows.map(({ name }) => name), Math.max(8, Math.floor((right - 30) / 7.6)));
     rows.forEach((each, at) => {
       const { colour, symbol } = each.style, points = loaded.filter(([, of]) => !Number.isNaN(of.value[each.at])), dark = colour === "#000000" ? "black" : null, stroke = { stroke: colour, class: dark };
       for (const [level, of] of points) {
@@ -72,8 +72,7 @@
       }
       root.append(E("polyline", { points: points.map(([level, of]) => `${x(level).toFixed(1)},${y(of.value[each.at]).toFixed(1)}`).join(" "), fill: "none", ...stroke, "stroke-width": 2, "stroke-dasharray": DASHES[at % DASHES.length] }));
       for (const [level, of] of points) root.append(E("path", { d: T.paths[symbol], fill: colour, class: dark && "black-mark", transform: `translate(${x(level).toFixed(1)} ${y(of.value[each.at]).toFixed(1)})` }));
-      const most = Math.max(8, Math.floor((right - 26) / 7.3));
-      root.append(line(end, names[at] - 4, end + 20, names[at] - 4, { ...stroke, "stroke-width": 2, "stroke-dasharray": DASHES[at % DASHES.length] }), E("path", { d: T.paths[symbol], fill: colour, class: dark && "black-mark", transform: `translate(${end + 10} ${names[at] - 4})` }), text(middle(each.name, most), { x: end + 26, y: names[at] }));
+      root.append(line(end, names[at] - 4, end + 20, names[at] - 4, { ...stroke, "stroke-width": 2, "stroke-dasharray": DASHES[at % DASHES.length] }), E("path", { d: T.paths[symbol], fill: colour, class: dark && "black-mark", transform: `translate(${end + 10} ${names[at] - 4})` }), text(short.get(each.name), { x: end + 26, y: names[at] }));
     });
     return root;
   }

@@ -3,13 +3,13 @@
 (() => {
   const E = T.element, FEW = 8, MOST = 24, LISTED = 20, PARTS = 7; // boxes that are always open, and lines whose best checkpoint has a name; lines of a plot; failures that are listed; parts of an axis
   const open = new Set(), count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`, unique = (all) => [...new Set(all)];
-  const told = (line, value) => T.numbers.shown(line, value), spread = (line, { low, high }) => (high > low ? `${told(line, low)} – ${told(line, high)}` : "");
+  const told = (line, value) => T.numbers.shown(line, value), spread = (line, { low, high }) => (high > low ? T.numbers.spread(line, low, high) : "");
   const measure = (line) => (line.percent ? "%" : line.unit || line.metric), isRate = (line) => line.percent && line.better === "higher";
 
-  /* The line of a run on a setting; rates in percent. */
-  function lineOf(run, doc, curve) {
+  /* The line of a run on a setting through the checkpoints that are wanted; rates in percent. */
+  function lineOf(run, doc, curve, wanted) {
     const scaled = (value) => (value === null ? NaN : curve.percent ? 100 * value : value);
-    return { ...curve, run, name: curve.setting, lacking: 0, points: curve.at.map((at, place) => ({ step: doc.checkpoints[at][0], model: doc.checkpoints[at][1], label: `${doc.unit} ${doc.checkpoints[at][0].toLocaleString("en")}`, value: scaled(curve.value[place]), raw: curve.value[place], low: scaled(curve.low[place]), high: scaled(curve.high[place]), n: curve.n[place], evaluation: curve.evaluations[place], best: place === curve.best })) };
+    return { ...curve, run, name: curve.setting, lacking: 0, points: curve.at.map((at, place) => ({ step: doc.checkpoints[at][0], model: doc.checkpoints[at][1], label: `${doc.unit} ${doc.checkpoints[at][0].toLocaleString("en")}`, value: scaled(curve.value[place]), raw: curve.value[place], low: scaled(curve.low[place]), high: scaled(curve.high[place]), n: curve.n[place], evaluation: curve.evaluations[place], best: place === curve.best })).filter(({ model }) => wanted(model)) };
   }
   /* The mean of lines at the checkpoints that all have, from the mean of the lower ends to that of the upper ends: about 95 % or more, whichever samples the settings share. */
   function average(run, own) {
@@ -19,8 +19,8 @@
     return { ...own[0], run, name: `mean of ${own.length} settings`, metric: unique(own.map((each) => each.metric)).join(", "), points, lacking: steps.length - whole.length };
   }
   /* The drawn lines: of one measure, of runs with the same unit, up to a limit; and a note on the others. */
-  function chosen(runs, docs, on, mean, metric) {
-    const own = docs.map((doc, at) => doc.curves.filter(({ setting }) => on.has(setting)).map((curve) => lineOf(runs[at], doc, curve))), rates = own.map((each) => each.filter(isRate));
+  function chosen(runs, docs, on, mean, metric, wanted) {
+    const own = docs.map((doc, at) => doc.curves.filter(({ setting }) => on.has(setting)).map((curve) => lineOf(runs[at], doc, curve, wanted)).filter(({ points }) => points.length)), rates = own.map((each) => each.filter(isRate));
     const every = mean ? rates.flatMap((each, at) => (each.length > 1 ? [average(runs[at], each)] : each)) : own.flat(), [first] = every;
     const counted = every.filter(({ run }) => run.unit === first.run.unit), alike = counted.filter((each) => measure(each) === measure(first)), lines = alike.slice(0, MOST), notes = [];
     const left = (names, why) => { if (names.length) notes.push(`Not drawn: ${unique(names).join(", ")} (${why}).`); };
@@ -130,17 +130,18 @@
     if (!current()) return;
     const named = settings.filter((each) => kept("on").includes(each)), on = new Set(named.length ? named : settings), several = runs.length > 1, mean = query.get("mean") === "1";
     const missed = [...kept("run").filter((each) => !every.some(({ name }) => name === each)), ...kept("on").filter((each) => !settings.includes(each))];
-    const { lines, notes, meanable } = chosen(runs, docs, on, mean, metric), title = `Training: ${several ? count(runs.length, "run") : runs[0].label}`;
+    const search = T.selection(index, query), pins = new Set(T.pins()), wanted = (model) => { const known = index.modelOf.get(model); return !known || pins.has(model) || search.model(known); };
+    const { lines, notes, meanable } = chosen(runs, docs, on, mean, metric, wanted), title = `Training: ${several ? count(runs.length, "run") : runs[0].label}`;
     const top = [E("h1", {}, T.name(title)), boxes("Runs", "run", every, new Set(runs.map(({ name }) => name))), boxes("Settings", "on", settings.map((name) => ({ name })), on),
-      E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", [{ value: "", text: "main" }, ...metrics], metric || "") : null,
+      E("div", { class: "controls" }, T.models.finder(query), metrics.length > 1 ? T.choose("Metric", "metric", [{ value: "", text: "main" }, ...metrics], metric || "") : null,
         meanable ? E("label", { class: "check" }, E("input", { type: "checkbox", id: "mean", checked: mean, onchange: (event) => T.change({ mean: event.target.checked ? "1" : null }) }), "Mean of the settings") : null),
       ...(missed.length ? [E("p", { class: "problem" }, `Not here: ${missed.join(", ")}`)] : [])].filter(Boolean), lacking = failed(runs, docs, on);
-    if (!lines.length) { main.replaceChildren(...top, E("p", {}, "No checkpoint has a result on these settings."), ...[lacking].filter(Boolean)); return; }
+    if (!lines.length) { main.replaceChildren(...top, E("p", {}, `No checkpoint${search.any ? " that the search selects" : ""} has a result on these settings.`), ...[lacking].filter(Boolean)); return; }
     const checkpoints = unique(lines.flatMap((line) => line.points.map(({ step }) => `${line.run.name}\n${step}`))).length;
     const { legend, plot } = drawn(title, lines, styles(index, lines), several), note = `${count(checkpoints, "checkpoint")}; bars are intervals of 95 % over samples; the best checkpoint of each line is outlined.`;
     T.shownPlot = plot;
     main.replaceChildren(...top, T.exports("training", { svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, { ...T.measured(each.raw, line.unit), low: T.exact(line, each.low), high: T.exact(line, each.high), n: each.n ?? NaN }]))] }),
-      plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), ...[changed(chosen(runs, docs, on, false, metric).lines, several, query, current)].filter(Boolean), table(lines, several));
+      plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), ...[changed(chosen(runs, docs, on, false, metric, wanted).lines, several, query, current)].filter(Boolean), table(lines, several));
     plot.paint();
   };
 })();

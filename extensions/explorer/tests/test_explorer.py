@@ -22,7 +22,7 @@ from testbed.extensions.explorer.documents import script
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.extensions.explorer.overview import column_group, family_of, pretraining_of
-from testbed.formatting import bare_value, difference, interval, mean_score
+from testbed.formatting import bare_value, difference, fixed, interval, mean_score, p_value
 from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
@@ -271,7 +271,7 @@ def test_the_leaderboard_shows_the_numbers_sorts_and_keeps_the_focus(page, table
 
 @drive
 def test_words_globs_keys_facets_and_pins_choose_what_is_shown(page):
-    box = page.get_by_placeholder("resnet* type:standard on:imagenet-*").first
+    box = page.locator("#search")
     for text, heads in (("vgg19", "vgg19"), ("imagenet-r", "imagenet-r")):
         box.fill(text)
         box.press("Enter")
@@ -372,7 +372,8 @@ def test_the_plot_has_the_line_that_python_fits_and_is_kept_in_the_address(page,
     for scale in ("logit", "probit", "linear"):
         page.select_option('[data-key="scale"]', scale)
         fit = fit_of(table, scale)
-        said = f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}, r {fit.r:.3f}"
+        slope, intercept, r = (fixed(each, 3) for each in (fit.slope, fit.intercept, fit.r))
+        said = f"slope {slope}, intercept {intercept}, r {r}"
         page.wait_for_function("said => document.querySelector('main .note').innerText.includes(said)", arg=said)
     page.get_by_label("Trained with more data").uncheck()
     page.wait_for_function("before => Number(document.querySelector('canvas').dataset.points) < before", arg=len(shown))
@@ -390,7 +391,7 @@ def test_hovering_tells_the_numbers_and_a_click_opens_the_model(page, table):
     said = page.locator("#tip").inner_text()
     assert f"val: {float(table['more2']['val']):.2f} %" in said
     low, high = scipy.stats.binomtest(round(500 * float(table["more2"]["val"])), 50000).proportion_ci(method="wilson")
-    assert f"({100 * low:.2f} to {100 * high:.2f})" in said
+    assert f" [{100 * low:.2f}, {100 * high:.2f}]" in said
     page.locator("canvas").click(position={"x": x, "y": y})
     page.wait_for_selector("table#model")
     assert page.locator("#model tbody tr", has_text="imagenet-sketch").count() == 1
@@ -502,6 +503,8 @@ def test_the_page_formats_numbers_as_the_terminal_does(page):
           T.numbers.meanScore(value, unit), T.numbers.difference(value, unit), T.numbers.ends(value, value, unit)]))""",
         [values, units],
     )
+    p_values = [1.0, 0.58123, 0.05, 1e-4, 9.9e-5, 1e-30, 0.0]
+    assert page.evaluate("(values) => values.map(T.numbers.pValue)", p_values) == [p_value(value) for value in p_values]
     for unit, of in zip(units, said, strict=True):
         for value, texts in zip(values, of, strict=True):
             own = [bare_value(value, unit), mean_score(value, unit), difference(value, unit)]

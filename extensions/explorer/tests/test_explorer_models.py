@@ -227,6 +227,26 @@ def test_names_are_short_and_different_and_rows_are_low(page, site, width):
 
 
 @drive
+def test_checkpoints_are_called_by_the_ends_of_their_paths(page, site):
+    go(page, site, "leaderboard", "#board")
+    files = [
+        f"timm/test_resnet,/home/someone/experiments/{end}" for end in ("a/1.pt", "a/2.pt", "b/c/3.pt", "d/c/3.pt")
+    ]
+    names = [
+        *files,
+        "mine",
+        "resnet50,/home/someone/experiments/a/2.pt",
+        "facebook/convnext-base-384-22k-1k-and-more-letters",
+    ]
+    said = page.evaluate("(names) => { const short = T.models.shortened(names); return names.map(short.get); }", names)
+    assert said[:5] == ["…/a/1.pt", said[1], "…/b/c/3.pt", "…/d/c/3.pt", "mine"]
+    assert len(set(said)) == len(said)
+    assert max(map(len, said)) <= 42
+    assert all("a/2.pt" in said[at] for at in (1, 5))  # two architectures with one file
+    assert said[6].startswith("facebook/")
+
+
+@drive
 def test_columns_are_ordered_by_menu_and_numbers_stand_under_their_heads(page, site):
     go(page, site, "leaderboard", "#board")
     assert heads(page)[:7] == ["model", "val", *SHIFTS]
@@ -282,6 +302,16 @@ def test_chosen_rows_are_compared_and_tables_are_filtered_where_they_stand(page,
     page.go_back()
     page.wait_for_selector("#board")
     page.get_by_label("choose net08", exact=True).check()
+    page.wait_for_function("() => location.hash.includes('chosen=')")
+    assert query(page)["chosen"] == f"net07|{OURS}|net08"
+    there = page.url
+    page.get_by_role("link", name="Plot", exact=True).click()
+    page.wait_for_function("() => location.hash.startsWith('#/plot') && location.hash.includes('chosen=')")
+    page.goto("about:blank")
+    page.goto(there)
+    page.wait_for_selector("#chosen")
+    assert page.locator("#chosen span").inner_text() == "3 models are chosen"
+    assert page.get_by_label("choose net08", exact=True).is_checked()
     page.get_by_role("button", name="Compare 3 models").click()
     page.wait_for_function("() => document.querySelectorAll('#models thead th').length === 5")
     assert "difference" not in page.locator("#models thead").inner_text()

@@ -31,12 +31,14 @@ from toy import toy_catalog, toy_setting
 
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
+from testbed.entities import FRACTION
 from testbed.errors import MissingExtraError, TestbedError
 from testbed.extensions.explorer.app import LiveExplorer, make_app
 from testbed.extensions.explorer.commands.serve import Page
 from testbed.extensions.explorer.commands.site import command
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
+from testbed.formatting import difference, interval, mean_score, p_value
 from testbed.metrics.inference.paired import compare
 from testbed.registry import Catalog
 from testbed.stored_results.paired import compare_pairs
@@ -442,7 +444,10 @@ def test_a_comparison_that_the_command_calls_tied_is_tied_on_the_page(page, worl
             assert (pair.verdict, pair.comparison.difference != 0) == ("tied", True)
             opened = page(f"compare/{ids[first]}/{ids[second]}")
             opened.wait_for_selector("#statistics")
-            assert "verdict\ntied\n" in opened.locator("#statistics").inner_text()
+            said, of = opened.locator("#statistics").inner_text(), pair.comparison
+            assert f"top1 of A\n{mean_score(of.first, FRACTION)}\n" in said
+            assert f"A − B\n{difference(of.difference, FRACTION)}\nverdict\ntied\n" in said
+            assert said.endswith(f"{interval(of.low, of.high, signed=True)}\np\n{p_value(of.p)}")
 
 
 @drive

@@ -197,7 +197,7 @@ def test_pointing_and_keys_tell_a_checkpoint_and_a_click_opens_its_evaluation(pa
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     low, high = (f"{100 * end:.2f}" for end in wilson(0.9, 100))
-    told = ["epoch 10, the best", "val", "top1: 90.00 %", f"95 %: {low} – {high}", "100 samples"]
+    told = ["epoch 10, the best", "val", "top1: 90.00 %", f"95 %: [{low}, {high}]", "100 samples"]
     assert page.locator("#tip").inner_text().splitlines() == told
     x, y = page.evaluate("T.shownPlot.where('epoch 2')")
     box = canvas.bounding_box()
@@ -231,7 +231,7 @@ def test_the_address_keeps_runs_settings_and_the_mean(page, go):
     assert "Not in the mean: 1 checkpoint without a result on some of the settings." in said
     assert "from the mean of the lower ends to that of the upper ends: about 95 % or more" in said
     ends = [sum(end) / 2 for end in zip(wilson(0.4, 100), wilson(0.5, 100), strict=True)]
-    expected = "95 %: {:.2f} – {:.2f}".format(*(100 * end for end in ends))
+    expected = "95 %: [{:.2f}, {:.2f}]".format(*(100 * end for end in ends))
     assert page.locator("#training tbody td").nth(1).get_attribute("title") == expected
     page.select_option("#choose-metric", "top1")
     page.wait_for_function("() => location.hash.endsWith('&metric=top1')")
@@ -240,9 +240,30 @@ def test_the_address_keeps_runs_settings_and_the_mean(page, go):
     page.wait_for_function("() => !document.querySelector('#training').innerText.includes('mean')")
     page.go_back()
     page.wait_for_function("() => document.querySelector('#training').innerText.includes('mean of 2 settings')")
+    go("training?find=2.pt")
+    assert rows(page) == [["epoch 2", "60.00", "80.00"]]
+    page.fill("#box-find", "*/1.pt")
+    page.press("#box-find", "Enter")
+    page.wait_for_function("() => document.querySelector('#training').innerText.includes('epoch 1')")
+    assert rows(page) == [["epoch 1", "40.00", "50.00"]]
     go("training?run=/r/b|/r/nowhere&on=dim")
     assert page.locator(".problem").inner_text() == "Not here: /r/nowhere"
     assert rows(page) == [["epoch 2", "75.00"]]
+
+
+# How many names and lines a plot has, and how many names are over a line.
+OVER_LINES = """() => {
+  const holder = document.body.appendChild(document.createElement("div"));
+  holder.innerHTML = T.shownPlot.svg();
+  const boxes = [...holder.querySelectorAll("text[paint-order]")].map((each) => each.getBoundingClientRect());
+  const lines = [...holder.querySelectorAll('g[clip-path] > [stroke-width="2"]')];
+  const { left, top } = holder.querySelector("svg").getBoundingClientRect();
+  const at = (line, part) => line.getPointAtLength(part / 499 * line.getTotalLength());
+  const along = (line) => Array.from({ length: 500 }, (_, part) => at(line, part));
+  const within = (box, x, y) => x > box.left && x < box.right && y > box.top && y < box.bottom;
+  const over = (box) => lines.some((line) => along(line).some(({ x, y }) => within(box, x + left, y + top)));
+  return [boxes.length, lines.length, boxes.filter(over).length];
+}"""
 
 
 @drive
@@ -254,6 +275,8 @@ def test_runs_that_count_otherwise_and_single_checkpoints(page, go):
     assert rows(page) == [["step 500", "30.00"]]
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", page.evaluate("T.shownPlot.svg()"))
     assert {"step", "500", "top1 (%)", "step 500, the best", "Training: r/one"} <= set(texts)
+    go("training?on=dim|val")
+    assert page.evaluate(OVER_LINES) == [2, 2, 0]
     go("training?on=words")
     assert rows(page) == [["epoch 2", "7.50"]]
     said = page.locator("main > .note").inner_text()

@@ -121,6 +121,19 @@ def overflow(page: Any, width: int) -> list[str]:
     )
 
 
+def cut_placeholders(page: Any) -> list[str]:
+    """The examples in fields that are too narrow for them."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("input[placeholder]")].filter((each) => {
+          if (!each.checkVisibility()) return false;
+          const style = getComputedStyle(each), pen = document.createElement("canvas").getContext("2d");
+          pen.font = style.font;
+          const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+          return pen.measureText(each.placeholder).width > room - (each.list ? 16 : 0);
+        }).map((each) => each.placeholder)"""
+    )
+
+
 @drive
 @pytest.mark.parametrize("size", ["large", pytest.param("laptop", marks=pytest.mark.long), "phone"])
 def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened, site):
@@ -130,6 +143,7 @@ def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened
     for view in site[1]:
         go(page, view)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert cut_placeholders(page) == [], view
         if view.startswith("leaderboard?task="):
             box = page.locator("#board tbody td").first.bounding_box()
             assert box["y"] + box["height"] <= height, view

@@ -19,7 +19,7 @@ from testbed.console.completion import registered
 from testbed.console.options import Argument, ManyWords, Option, store_command, use
 from testbed.console.output import count
 from testbed.errors import DataError, UnknownNameError
-from testbed.formatting import difference, metric_value, shown_unit
+from testbed.formatting import difference, metric_value, p_value, shown_unit
 from testbed.jsontext import finite
 from testbed.visible import escaped_json, visible_line
 
@@ -280,7 +280,7 @@ def _lines(found: CheckpointFile, rows: Sequence[CheckpointComparison]) -> None:
 
 
 def _line(row: CheckpointComparison) -> str:
-    """Formats a line such as ``a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03)``."""
+    """Formats a line such as ``a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.0300)``."""
     from testbed.stored_results.checkpoint_steps import label_of
 
     spec, point = row.curve.spec, row.point
@@ -298,4 +298,5 @@ def _verdict(row: CheckpointComparison) -> str:
         return f"not compared: {row.why}{best}"
     shown = difference(row.comparison.difference, shown_unit(row.score, row.comparison.binary))
     word = "tied with" if row.verdict == TIED else f"{row.verdict} than"
-    return f"{word} {row.best.checkpoint.label} ({shown}, p = {row.p:.2g}){best}"
+    p = f"p = {p_value(row.p)}".replace("= <", "< ")
+    return f"{word} {row.best.checkpoint.label} ({shown}, {p}){best}"

@@ -52,16 +52,20 @@ def _words(
 @unregistered_option
 @plugin_option
 def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str], db_url: str | None) -> int:
-    """Add models or eval settings of the registry.
+    """Add models or eval settings of the registry, by names or patterns.
 
     Runs add the names that they need automatically.
     """
     from testbed.db.store import Store
     from testbed.registry import registry
+    from testbed.registry.select import select
 
     registry.load(plugins)
     table: Any = registry.models if kind == "model" else registry.eval_settings
     fields: dict[str, dict[str, Any]] = {}
+    if not override:
+        groups = registry.model_collections if kind == "model" else registry.eval_setting_collections
+        names = select(table, groups, names)
     for name in names:
         if override and name not in table:
             fields[name] = {}
@@ -99,9 +103,11 @@ def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
 def remove(kind: str, names: Sequence[str], db_url: str | None) -> int:
     """Hide models, settings, or the evaluations of a cell.
 
+    Models and settings are names or patterns.
+
     \b
     Examples:
-      testbed store remove model my-net other-net
+      testbed store remove model my-net 'other-*'
       testbed store remove evaluation my-net digits
     """
     from testbed.db.store import Store
@@ -115,7 +121,7 @@ def remove(kind: str, names: Sequence[str], db_url: str | None) -> int:
             hidden = count(store.removal.hide(model, setting), "evaluation")
             say(f"{hidden} of {model} on {setting} removed; {undo(model, setting)}")
             return 0
-        for name in names:
+        for name in store.names.matching(KINDS[kind], names):
             hidden = count(store.names.hide(KINDS[kind], name), "evaluation")
             say(f"{KINDS[kind]} {name} and {hidden} removed; {undo(name)}")
     return 0
@@ -133,7 +139,7 @@ def restore(kind: str, names: Sequence[str], db_url: str | None) -> int:
             shown = count(store.removal.unhide(model, setting), "evaluation")
             say(f"{shown} of {model} on {setting} restored")
             return 0
-        for name in names:
+        for name in store.names.matching(KINDS[kind], names, hidden=True):
             shown = count(store.names.unhide(KINDS[kind], name), "evaluation")
             say(f"{KINDS[kind]} {name} and {shown} restored")
     return 0
