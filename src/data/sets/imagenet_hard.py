@@ -58,7 +58,8 @@ class ExportedFolder(ListedImages):
                 rows.append((str(row["file_name"]), row["label"], row.get(ORIGIN)))
         except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
             raise DataError(
-                f"data set {name!r}: {path}, line {len(rows) + 1}: expected an object with file_name and label; {error!r:.80}"
+                f"data set {name!r}: {path}, line {len(rows) + 1}: expected an object with file_name and label;"
+                f" {error!r:.80}"
             ) from error
         files, labels, origins = ([row[column] for row in rows] for column in range(3))
         super().__init__(root, name, files, _targets(labels, name), None)
