@@ -218,3 +218,16 @@ def test_a_wrong_line_of_an_exported_folder_is_named(tmp_path):
             pytest.raises(DataError, match=words),
         ):
             registry.get_eval_setting("imagenet-hard").dataset.open()
+
+
+def test_published_accuracies_are_about_settings_that_there_are():
+    names = set(registry.eval_setting_names())
+    published = {
+        model: {each.eval_setting: each.value for each in registry.get_model(model).published}
+        for model in ("resnet50", "vgg16_bn", "alexnet")
+    }
+    assert {setting for of in published.values() for setting in of} <= names
+    gap = published["resnet50"]["imagenet-9.mixed_same"] - published["resnet50"]["imagenet-9.mixed_rand"]
+    assert gap == pytest.approx(0.073)
+    assert published["alexnet"]["imagenet-hard"] == 0.0734
+    assert {each.eval_setting for each in registry.get_model("resnet50.imagenet1k_v2").published} == {"val"}
