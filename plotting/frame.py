@@ -14,7 +14,7 @@ import pandas as pd
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError
-from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
+from testbed.metric_specs import DECLARED, NEITHER, MetricSpec, agreed, main_metric
 from testbed.registry.references import is_part, says_parts
 from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
 
@@ -39,6 +39,10 @@ FIELDS = (
 TEN_PERCENT = "_10percent"
 CORRUPTED = re.compile(r"imagenet-c\.(?P<corruption>[a-z_]+)\.(?P<severity>[1-5])_(?P<form>in-memory|on-disk)")
 SEVERITIES = 5
+# Families of corruptions with an average of their own, and how many cells it has.
+FAMILIES = {"imagenet-c-bar": 50, "imagenet-3dcc": 60, "laion-c": 30}
+OF_FAMILY = re.compile(rf"(?P<family>{'|'.join(FAMILIES)})\.[a-z0-9_]+\.[1-5](?P<form>_in-memory|_on-disk|)")
+MINUS = " - "  # between two columns, the name of their difference
 AVERAGED_TOO = ("greyscale", "stylized_imagenet")
 
 
@@ -146,8 +150,9 @@ def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -
 
     ``<corruption>_in-memory`` and ``<corruption>_on-disk`` are means over the five severities, ``avg_corruptions`` the
     mean over all of these and the settings ``greyscale`` and ``stylized_imagenet``, ``avg_pgd`` the mean over the
-    attacks. Each is defined only for models that have all of its components, and only if all five severities are
-    columns.
+    attacks. ``avg_imagenet-c-bar_on-disk`` and ``…_in-memory``, ``avg_imagenet-3dcc`` and ``avg_laion-c`` are means
+    over all corruptions and severities of these families. Each is defined only for models that have all of its
+    components, and only if all five severities are columns.
 
     Args:
         wide: Models × columns, the output of `filled`.
@@ -167,6 +172,13 @@ def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -
     attacks = [column for column in wide.columns if column.startswith("pgd.")]
     if attacks:
         averaged["avg_pgd"] = _reduced(wide, attacks, reduce)
+    families: dict[str, list[str]] = {}
+    for column in wide.columns:
+        if cell := OF_FAMILY.fullmatch(column):
+            families.setdefault(f"avg_{cell['family']}{cell['form']}", []).append(column)
+    for name, parts in families.items():
+        if len(parts) == FAMILIES[name.removeprefix("avg_").partition("_")[0]]:
+            averaged[name] = _reduced(wide, parts, reduce)
     kept = wide if keep else wide.drop(columns=[part for parts in groups.values() for part in parts])
     return pd.concat([kept, averaged], axis=1)
 
@@ -240,6 +252,24 @@ def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: st
     of_parts = [name for name in frame["eval_setting"].unique() if is_part(name)]
     parts = set(frame.loc[frame["eval_setting"].isin(of_parts), "column"])
     return Grid(values, counted, model_types(frame), metric or METRICS[0], others, _specs(frame, values), parts)
+
+
+def with_differences(grid: Grid, names: Iterable[str]) -> Grid:
+    """Adds the columns among some names that are differences of two others, ``A - B``; sizes are the smaller ones.
+
+    Raises:
+        StoreError: If one of the two is not stored.
+    """
+    values, sizes, specs = grid.values.copy(), grid.sizes.copy(), dict(grid.specs)
+    for name in names:
+        one, minus, other = name.partition(MINUS)
+        if not minus or name in values:
+            continue
+        require_columns(values, [one, other])
+        values[name] = values[one] - values[other]
+        sizes[name] = sizes[[one, other]].min(axis=1, skipna=False)
+        specs[name] = replace(specs[one], better=NEITHER, lowest=None, highest=None)
+    return grid._replace(values=values, sizes=sizes, specs=specs)
 
 
 def _specs(frame: pd.DataFrame, values: pd.DataFrame) -> dict[str, MetricSpec]:

@@ -90,8 +90,9 @@ def command(
     A corrupted image of SOURCE is TARGET/CORRUPTION/SEVERITY/NAME.
 
     Each image's random numbers depend only on its path and the seed. They are the same as in the setting
-    imagenet-c.CORRUPTION.SEVERITY_in-memory, and so are the images, except for elastic_transform: the settings use its
-    affine form. Existing files are left unchanged, so the same command resumes an interrupted run.
+    imagenet-c.CORRUPTION.SEVERITY_in-memory (imagenet-c-bar.… for its corruptions), and so are the images, except for
+    elastic_transform: the settings use its affine form. Existing files are left unchanged, so the same command resumes
+    an interrupted run.
 
     \b
     Example:
@@ -210,11 +211,12 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
     import torch
     from PIL import Image
 
-    from testbed.corruptions import Corruption
+    from testbed.corruptions import IMAGENET_C_BAR, Corruption
     from testbed.data.perturbation import sample_seed
     from testbed.paths import write_atomically
 
-    key = f"imagenet-c.{corruption}.{severity}_in-memory"
+    family = "imagenet-c-bar" if corruption in IMAGENET_C_BAR else "imagenet-c"
+    key = f"{family}.{corruption}.{severity}_in-memory"
     corrupted = Corruption(corruption, severity)(images, [sample_seed(key, name, job.seed) for name in names])
     eight = corrupted.mul(255).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous().numpy()
     for name, pixels in zip(names, eight, strict=True):

@@ -47,6 +47,20 @@ IMAGENET_C = (
     "saturate",
 )
 
+# The ten of ImageNet-C-bar (Mintun et al. 2021), which look least like those of ImageNet-C.
+IMAGENET_C_BAR = (
+    "blue_noise_sample",
+    "brownish_noise",
+    "caustic_refraction",
+    "checkerboard_cutout",
+    "cocentric_sine_waves",
+    "inverse_sparkles",
+    "perlin_noise",
+    "plasma_noise",
+    "single_frequency_greyscale",
+    "sparkles",
+)
+
 Function = Callable[["torch.Tensor", int, Sequence[int]], "torch.Tensor"]
 
 

@@ -17,6 +17,7 @@ from testbed.models.base.weights import only_weights
 from testbed.models.loading.hub import hash_in_name, torch_hub_path, url_file
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.networks.imagenet_testbed_table import ROWS
+from testbed.models.networks.shift_baselines import shift_baselines
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
 from testbed.registry.remembered_facts import remembered
@@ -94,7 +95,7 @@ class TorchvisionFamily:
             arch=architecture,
             num_classes=facts["classes"],
             model_type=ROWS[name].model_type if name in ROWS else None,
-            published=[Published(*each) for each in facts["published"]],
+            published=[*(Published(*each) for each in facts["published"]), *shift_baselines(name)],
             architecture={"library": "torchvision", "architecture": architecture},
             weights=TorchvisionWeights(name),
         )

@@ -13,6 +13,7 @@ import torch
 
 from testbed.corruptions import (
     IMAGENET_C,
+    IMAGENET_C_BAR,
     Corruption,
     blur,
     corrupt,
@@ -49,7 +50,7 @@ UNKNOWN += ["_displaced", "GAUSSIAN_STD", "__doc__", "rotate", "uniform"]
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_an_unknown_name_is_refused(name):
-    with pytest.raises(DefinitionError, match=f"no corruption '{name}'.*There are: brightness, "):
+    with pytest.raises(DefinitionError, match=f"no corruption '{name}'.*There are: blue_noise_sample, "):
         Corruption(name, 1)
 
 
@@ -96,9 +97,9 @@ def test_defining_a_corruption_imports_no_torch():
 # The library call ---------------------------------------------------------------------------------------------------
 
 
-def test_there_are_the_19_of_imagenet_c_and_one_more():
-    assert len(set(IMAGENET_C)) == 19
-    assert set(corruptions()) == {*IMAGENET_C, "elastic_transform_affine"}
+def test_there_are_those_of_imagenet_c_and_imagenet_c_bar_and_one_more():
+    assert (len(set(IMAGENET_C)), len(set(IMAGENET_C_BAR))) == (19, 10)
+    assert set(corruptions()) == {*IMAGENET_C, *IMAGENET_C_BAR, "elastic_transform_affine"}
 
 
 def test_images_get_the_seeds_0_1_2_where_none_are_given():
@@ -126,7 +127,7 @@ def test_lower_precision_goes_in_and_comes_out():
 
 
 def test_no_images_are_no_mistake():
-    for name in (*IMAGENET_C, "elastic_transform_affine"):
+    for name in corruptions():
         assert corrupt(torch.empty(0, 3, 8, 8), name, 1).shape == (0, 3, 8, 8)
 
 

@@ -141,6 +141,16 @@ def test_a_corruption_without_all_severities_has_no_average():
     assert with_averages(wide).columns.tolist() == wide.columns.tolist()
 
 
+def test_a_family_of_corruptions_has_an_average_where_all_of_it_is_there():
+    kinds = [f"kind{number}" for number in range(10)]
+    columns = [f"imagenet-c-bar.{kind}.{level}_on-disk" for kind in kinds for level in range(1, 6)]
+    wide = pd.DataFrame([np.arange(50) / 50], columns=columns, index=["a"])
+    found = with_averages(wide)
+    assert found.loc["a", "avg_imagenet-c-bar_on-disk"] == pytest.approx(0.49)
+    assert "avg_corruptions" not in found
+    assert with_averages(wide.drop(columns=columns[7])).columns.tolist() == [*columns[:7], *columns[8:]]
+
+
 def test_sizes_are_those_of_what_a_value_was_filled_from(published):
     sizes = load_grid(published).sizes
     assert sizes.loc["standard3", "pgd.l2.eps0.1"] == 50000

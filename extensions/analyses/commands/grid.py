@@ -53,12 +53,13 @@ def command(
 ) -> int:
     """Print a table of models × settings, as text, Markdown or LaTeX.
 
-    Patterns name settings; averages such as avg_corruptions are also columns.
+    Patterns name settings; averages such as avg_corruptions are also columns, and so is the difference of two columns,
+    such as 'val - imagenet-w'.
     """
     from testbed.db.parts.names import matching_names
-    from testbed.plotting.frame import load_grid
+    from testbed.plotting.frame import load_grid, with_differences
 
-    loaded = load_grid(db_url, metric, sizes=form == "latex")
+    loaded = with_differences(load_grid(db_url, metric, sizes=form == "latex"), patterns)
     values = loaded.values
     columns = _columns(loaded, patterns)
     wanted = matching_names("model", models, values.index)

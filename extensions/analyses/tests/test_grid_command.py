@@ -68,6 +68,19 @@ def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
     assert rows[2] == {"model": "resnet_50", "val": 0.7613, "published": ["val"]}
 
 
+def test_a_difference_of_two_columns_is_a_column(program, url):
+    words = ("grid", "--db-url", url, "val", "val - imagenet-r")
+    lines = program("testbed", *words).stdout.splitlines()
+    assert [line.split()[-1] for line in lines[2:4]] == ["39.96", "36.69"]
+    rows = json.loads(program("testbed", *words, "--json").stdout)
+    assert {row["model"]: row.get("val - imagenet-r") for row in rows} == {
+        "resnet_50": pytest.approx(0.3996),
+        "resnet18": pytest.approx(0.36688),
+    }
+    refused = program("testbed", "grid", "--db-url", url, "val - imagenet-s", code=1).stderr
+    assert "unknown column 'imagenet-s' in the stored results; did you mean" in refused
+
+
 def test_mistakes_are_one_line(program, url):
     for words, said in (
         (["grid", "imagenet-z*"], "no column of the stored results matches 'imagenet-z*'; there are 3"),

@@ -1,10 +1,13 @@
-"""RobustBench's ``unaggregated_results.csv``: a row for each model, a column for each corruption and severity."""
+"""RobustBench's ``unaggregated_results.csv`` and ``…_3d.csv``: a row for each model, a column for each corruption and
+severity.
+"""
 
 from __future__ import annotations
 
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
 from testbed.errors import StoreError
+from testbed.eval_settings.imagenet_c_bar import IMAGENET_3DCC, IN_3DCC
 from testbed.metrics.scorers.classification import top
 
 NAME = "RobustBench's corruptions"
@@ -34,5 +37,6 @@ def read(document: Document, reading: Reading) -> None:
     for number, row in enumerate(document.rows[1:], start=3):
         model = f"robustbench/{dataset}/corruptions/{row[0]}"
         for (corruption, severity), text in zip(columns, row[1:], strict=True):
-            setting = pattern.format(corruption, severity)
+            in_3d = dataset == "imagenet" and corruption in IMAGENET_3DCC
+            setting = f"{IN_3DCC}.{corruption}.{severity}" if in_3d else pattern.format(corruption, severity)
             reading.claim(model, setting, top(1), text, f"row {number}", f"{corruption} {severity}")

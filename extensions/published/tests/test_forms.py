@@ -228,6 +228,8 @@ def test_robustbenchs_corruptions_one_by_one(publish):
         ]
     ]
     assert added.source.rows == 1
+    in_3d = publish("imagenet/corruptions/unaggregated_results_3d.csv", ",fog_3d\n,2\nNet,0.5\n")
+    assert [(c.eval_setting, c.value) for c in in_3d.claims] == [("imagenet-3dcc.fog_3d.2", 0.5)]
     other = publish("cifar10/corruptions/unaggregated_results.csv", text)
     assert {c.why for c in other.claims} == {NO_SETTING}
 

@@ -25,6 +25,13 @@ SIZES: dict[str, tuple[int, ...]] = {
     "imagenet-a": (7500,),
     "imagenet-r": (30000,),
     "imagenet-o": (12000,),  # 2,000 of no class, and val's of 200 classes
+    "imagenet-9": (4050,),
+    "imagenet-hard": (10980, 11350, 13925),
+    "counteranimal.common": (7174,),
+    "counteranimal.counter": (5926,),
+    "ninco": (5879,),
+    "ninco-popular": (2715,),
+    "ninco-unit-tests": (6800,),
     "objectnet": (18574, 18514),
     "val-on-objectnet-classes": (6250,),
     "val-on-vid-robust-classes": (14400,),
