@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data import frame_cache
 from testbed.data.rows import Picture
 from testbed.errors import DefinitionError, MissingExtraError, SampleError
 
@@ -150,39 +151,54 @@ def shown(path: Path, frames: Frames, what: str, clip: Clip = None) -> SelectedF
         SampleError: If the file is not a video, is damaged, or has none of the frames.
     """
     stat = path.stat()
-    with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept
-        return _shown(path, stat.st_mtime_ns, stat.st_size, frames, what, clip)
+    try:
+        with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept
+            return _shown(path, stat.st_mtime_ns, stat.st_size, frames, clip)
+    except SampleError as error:
+        raise SampleError(f"{what}: {error}") from error
 
 
 @lru_cache(maxsize=1)
-def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str, clip: Clip) -> SelectedFrames:
+def _shown(path: Path, time: int, size: int, frames: Frames, clip: Clip) -> SelectedFrames:
+    """The frames as they were kept, or decoded now."""
+    kept = frame_cache.place_of([str(path), time, size, frames.spec(), clip, decoder(path.name), RENDERING])
+    found = frame_cache.read(kept)
+    if found is None:
+        found = _decode(path, frames, clip)
+        frame_cache.write(kept, *found)
+    facts, files = found
+    encoded = dict(zip(sorted(set(facts["numbers"])), files, strict=True))
+    pictures = [Picture(encoded[number], f"frame {number} of {path.name}") for number in facts["numbers"]]
+    return SelectedFrames(tuple(pictures), tuple(facts["numbers"]), facts["rate"], facts["total"])
+
+
+def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], list[bytes]]:
+    """Facts about the chosen frames, and each of them once, in order."""
     import av
 
     try:
         with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:
             if not container.streams.video:
-                raise SampleError(f"{what}: {path.name} has no video")
+                raise SampleError(f"{path.name} has no video")
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
             stream.codec_context.options = {"err_detect": "explode"}
-            times, keys = _timeline(container, stream, f"{what}: {path.name}")
+            times, keys = _timeline(container, stream, path.name)
             rate = float(stream.average_rate or stream.base_rate or 0)
             if not times or rate <= 0:
-                raise SampleError(f"{what}: {path.name} has no frames that can be counted")
+                raise SampleError(f"{path.name} has no frames that can be counted")
             numbers = frames.chosen(len(times), rate, clip)
             wanted = sorted({times[number] for number in numbers})
             jpegs = _Jpegs(frames.area)
             encoded = {time: jpegs.encoded(frame) for time, frame in _at(container, stream, wanted, keys)}
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise SampleError(f"{what}: {path.name} cannot be decoded: {error}") from error
+        raise SampleError(f"{path.name} cannot be decoded: {error}") from error
     if len(encoded) < len(wanted):
-        raise SampleError(
-            f"{what}: {path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded"
-        )
+        raise SampleError(f"{path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded")
     if not numbers:
-        raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
-    pictures = [Picture(encoded[times[number]], f"frame {number} of {path.name}") for number in numbers]
-    return SelectedFrames(tuple(pictures), tuple(numbers), rate, len(times))
+        raise SampleError(f"{path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
+    files = [encoded[times[number]] for number in sorted(set(numbers))]
+    return {"numbers": numbers, "rate": rate, "total": len(times)}, files
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:

@@ -57,7 +57,7 @@ def test_every_frame_is_the_published_one() -> None:
         if max(numbers, default=0) < total:
             assert ours == numbers, (name, total, rate, rest, clip)
         else:  # VLMEvalKit fails where a clip begins after the end
-            assert set(ours) == {total - 1}
+            assert 0 <= min(ours) <= max(ours) < total
 
 
 def leaves(rating: Any, *path: str) -> Iterator[tuple[tuple[str, ...], float]]:
