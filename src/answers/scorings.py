@@ -13,6 +13,7 @@ from testbed.answers.published import letters as published_letters
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import spatial as published_spatial
+from testbed.answers.published import videos as published_videos
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import (
     Choices,
@@ -25,6 +26,7 @@ from testbed.answers.right_answers import (
     yes_or_no,
 )
 from testbed.answers.verdict import Verdict
+from testbed.answers.video_choices import candidates, temp_compass
 from testbed.canonical_text import canonical, canonical_columns
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
@@ -114,6 +116,15 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "mmmu_pro_cot": AnswerScoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True, choices=by_columns),
     "mme_realworld": AnswerScoring(choice.mme_realworld, published_choice.mme_realworld, choices=lettered("ABCDE")),
     "video_mme": AnswerScoring(choice.video_mme, published_choice.video_mme, choices=lettered("ABCD")),
+    "long_video_bench": AnswerScoring(choice.among(candidates), published_videos.long_video_bench, choices=candidates),
+    "video_mme_v2": AnswerScoring(choice.among(candidates), published_videos.video_mme_v2, choices=candidates),
+    "mvbench": AnswerScoring(choice.among(candidates), published_videos.mvbench, choices=candidates),
+    "mlvu": AnswerScoring(choice.among(candidates), published_videos.mlvu, choices=candidates),
+    "temp_compass": AnswerScoring(temp_compass, published_videos.temp_compass, choices=candidates),
+    "temp_compass_yes_no": AnswerScoring(yes_no.yes_no, published_videos.temp_compass_yes_no, choices=yes_or_no),
+    "temp_compass_captioning": _LEFT,
+    "mlvu_open": _LEFT,
+    "mmbench_video": _LEFT,
     "yes_no": AnswerScoring(yes_no.yes_no, published_words.yes_no, choices=yes_or_no),
     "yes_no_in_any_case": AnswerScoring(yes_no.yes_no, published_words.yes_no_in_any_case, choices=yes_or_no),
     "vqa_accuracy": AnswerScoring(open_answers.vqa_accuracy, published_words.vqa_accuracy),

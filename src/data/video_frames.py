@@ -5,21 +5,65 @@ from __future__ import annotations
 import bisect
 import importlib.metadata
 import io
+import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from testbed.data import frame_cache
 from testbed.data.rows import Picture
 from testbed.errors import DefinitionError, MissingExtraError, SampleError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 EXTRA = "video"
 RENDERING = 1  # of how frames become pictures; raised when the same frame becomes another picture
 # Containers that are files of their own; playlists name other files and addresses, which are never followed.
 _CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+_STEP = 16  # pixels; the sides of resized frames are multiples of it
 _one_at_a_time = threading.Lock()
+
+Clip = tuple[float, float] | None
+
+
+def _spread(count: int, total: int, rate: float, clip: Clip) -> list[int]:
+    """Frames at equal distances, neither the first nor the last (most sets)."""
+    step = total / (count + 1)
+    return [int(number * step) for number in range(1, count + 1)]
+
+
+def _segments(count: int, total: int, rate: float, clip: Clip) -> list[int]:
+    """The middle of equal parts of the clip, else of the video (MVBench)."""
+    return segments(count, 0, total - 1, rate, clip)
+
+
+def segments(count: int, first: int, last: int, rate: float, clip: Clip) -> list[int]:
+    """The middle of equal parts of the frames from the first to the last, as far as they are in the clip."""
+    start, end = first, last
+    if clip is not None:
+        start, end = max(first, round(clip[0] * rate)), min(round(clip[1] * rate), last)
+    size = (end - start) / count
+    numbers = [int(start + size / 2 + round(size * number)) for number in range(count)]
+    return [min(max(number, first), last) for number in numbers]
+
+
+def _ends(count: int, total: int, rate: float, clip: Clip) -> list[int]:
+    """Frames at equal distances with the first and the last (VSI-Bench)."""
+    return (
+        [int(number * ((total - 1) / (count - 1))) for number in range(count - 1)] + [total - 1] if count > 1 else [0]
+    )
+
+
+# Ways to place a number of frames in a video.
+RULES: dict[str, Callable[[int, int, float, Clip], list[int]]] = {
+    "spread": _spread,
+    "segments": _segments,
+    "ends": _ends,
+}
 
 
 @dataclass(frozen=True)
@@ -27,30 +71,42 @@ class Frames:
     """The frames of a video that are shown, as VLMEvalKit chooses them.
 
     Attributes:
-        count: The number of frames, at equal distances, neither the first nor the last; 0 if `fps` determines it.
+        count: The number of frames; 0 if `fps` determines it.
         fps: The number of frames for each second, from the first on.
+        rule: The places of `count` frames; a name in `RULES`.
+        area: The number of pixels to which frames are resized, with sides that are multiples of 16; 0 keeps their size.
 
     Raises:
-        DefinitionError: If not exactly one of them is positive.
+        DefinitionError: If not exactly one of count and fps is positive, or the rule is unknown.
     """
 
     count: int = 0
     fps: float = 0.0
+    rule: str = "spread"
+    area: int = 0
 
     def __post_init__(self) -> None:
         if (self.count > 0) == (self.fps > 0) or self.count < 0 or self.fps < 0:
             raise DefinitionError(f"either the count or the fps of frames is above 0; got {self.count} and {self.fps}")
+        if self.rule not in RULES:
+            raise DefinitionError(f"the rule of frames is {self.rule!r}; known: {', '.join(RULES)}")
 
-    def chosen(self, total: int, rate: float) -> list[int]:
+    def spec(self) -> dict[str, Any]:
+        """Returns what identifies the choice; a default rule and size are left out, as before there were others."""
+        more = {"rule": self.rule if self.count else "spread", "area": self.area}
+        default = {"rule": "spread", "area": 0}
+        return {"count": self.count, "fps": self.fps} | {key: more[key] for key in more if more[key] != default[key]}
+
+    def chosen(self, total: int, rate: float, clip: tuple[float, float] | None = None) -> list[int]:
         """The numbers of the chosen frames, in order.
 
         Args:
             total: The number of the video's frames.
             rate: Its frames per second.
+            clip: The seconds at which a part of the video begins and ends, for rules that choose from a part.
         """
         if self.count:
-            step = total / (self.count + 1)
-            return [int(number * step) for number in range(1, self.count + 1)]
+            return RULES[self.rule](self.count, total, rate, clip)
         return [min(int(number * (rate / self.fps)), total - 1) for number in range(int(total / rate * self.fps))]
 
 
@@ -60,11 +116,20 @@ class SelectedFrames:
 
     Attributes:
         pictures: The frames as JPEG files, of Pillow's default quality, as VLMEvalKit saves them.
-        times: The time of each, in milliseconds: its number by the average rate.
+        numbers: Their numbers in the video.
+        rate: The average frames per second.
+        total: The number of all frames.
     """
 
     pictures: tuple[Picture, ...]
-    times: tuple[int, ...]
+    numbers: tuple[int, ...]
+    rate: float
+    total: int
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """The time of each, in milliseconds: its number by the average rate."""
+        return tuple(round(number * 1000 / self.rate) for number in self.numbers)
 
 
 def decoder(purpose: str) -> str:
@@ -79,45 +144,61 @@ def decoder(purpose: str) -> str:
         raise MissingExtraError("av", EXTRA, purpose) from None
 
 
-def shown(path: Path, frames: Frames, what: str) -> SelectedFrames:
+def shown(path: Path, frames: Frames, what: str, clip: Clip = None) -> SelectedFrames:
     """The chosen frames of a file. One file is decoded at a time, and only chosen frames are kept.
 
     Raises:
         SampleError: If the file is not a video, is damaged, or has none of the frames.
     """
     stat = path.stat()
-    with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept
-        return _shown(path, stat.st_mtime_ns, stat.st_size, frames, what)
+    try:
+        with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept
+            return _shown(path, stat.st_mtime_ns, stat.st_size, frames, clip)
+    except SampleError as error:
+        raise SampleError(f"{what}: {error}") from error
 
 
 @lru_cache(maxsize=1)
-def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> SelectedFrames:
+def _shown(path: Path, time: int, size: int, frames: Frames, clip: Clip) -> SelectedFrames:
+    """The frames as they were kept, or decoded now."""
+    kept = frame_cache.place_of([str(path), time, size, frames.spec(), clip, decoder(path.name), RENDERING])
+    found = frame_cache.read(kept)
+    if found is None:
+        found = _decode(path, frames, clip)
+        frame_cache.write(kept, *found)
+    facts, files = found
+    encoded = dict(zip(sorted(set(facts["numbers"])), files, strict=True))
+    pictures = [Picture(encoded[number], f"frame {number} of {path.name}") for number in facts["numbers"]]
+    return SelectedFrames(tuple(pictures), tuple(facts["numbers"]), facts["rate"], facts["total"])
+
+
+def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], list[bytes]]:
+    """Facts about the chosen frames, and each of them once, in order."""
     import av
 
     try:
         with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:
             if not container.streams.video:
-                raise SampleError(f"{what}: {path.name} has no video")
+                raise SampleError(f"{path.name} has no video")
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
             stream.codec_context.options = {"err_detect": "explode"}
-            times, keys = _timeline(container, stream, f"{what}: {path.name}")
+            times, keys = _timeline(container, stream, path.name)
             rate = float(stream.average_rate or stream.base_rate or 0)
             if not times or rate <= 0:
-                raise SampleError(f"{what}: {path.name} has no frames that can be counted")
-            numbers = frames.chosen(len(times), rate)
+                raise SampleError(f"{path.name} has no frames that can be counted")
+            numbers = frames.chosen(len(times), rate, clip)
             wanted = sorted({times[number] for number in numbers})
-            encoded = {time: _jpeg(frame) for time, frame in _at(container, stream, wanted, keys)}
+            jpegs = _Jpegs(frames.area)
+            encoded = {time: jpegs.encoded(frame) for time, frame in _at(container, stream, wanted, keys)}
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise SampleError(f"{what}: {path.name} cannot be decoded: {error}") from error
+        raise SampleError(f"{path.name} cannot be decoded: {error}") from error
     if len(encoded) < len(wanted):
-        raise SampleError(
-            f"{what}: {path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded"
-        )
+        raise SampleError(f"{path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded")
     if not numbers:
-        raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
-    pictures = [Picture(encoded[times[number]], f"frame {number} of {path.name}") for number in numbers]
-    return SelectedFrames(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
+        raise SampleError(f"{path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
+    files = [encoded[times[number]] for number in sorted(set(numbers))]
+    return {"numbers": numbers, "rate": rate, "total": len(times)}, files
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:
@@ -153,7 +234,7 @@ def _at(container: Any, stream: Any, wanted: Sequence[int], keys: Sequence[int])
         key = keys[max(bisect.bisect_right(keys, time) - 1, 0)] if keys else wanted[0]
         if last is None or key > last:
             container.seek(key, stream=stream)
-            decoded = container.decode(stream)
+            decoded = _decoded(container, stream, frozenset(wanted))
         for frame in decoded:
             last = frame.pts
             if frame.pts == time and not frame.is_corrupt:
@@ -162,7 +243,42 @@ def _at(container: Any, stream: Any, wanted: Sequence[int], keys: Sequence[int])
                 break
 
 
-def _jpeg(frame: Any) -> bytes:
-    file = io.BytesIO()
-    frame.to_image().save(file, "JPEG")
-    return file.getvalue()
+def _decoded(container: Any, stream: Any, wanted: Collection[int]) -> Iterator[Any]:
+    """The frames from here on, without those that are neither wanted nor needed to decode others."""
+    for packet in container.demux(stream):
+        stream.codec_context.skip_frame = "DEFAULT" if packet.size == 0 or packet.pts in wanted else "NONREF"
+        yield from packet.decode()
+
+
+class _Jpegs:
+    """Frames as JPEG files. One converter serves all frames of a video, since making one takes time.
+
+    Args:
+        area: As `Frames.area`.
+    """
+
+    def __init__(self, area: int) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._area = area
+        self._converter = VideoReformatter()
+
+    def encoded(self, frame: Any) -> bytes:
+        """The file of a frame."""
+        from PIL import Image
+
+        plane = self._converter.reformat(frame, format="rgb24").planes[0]
+        size = (plane.width, plane.height)
+        image = Image.frombuffer("RGB", size, bytes(plane), "raw", "RGB", plane.line_size, 1)
+        file = io.BytesIO()
+        (_resized(image, self._area) if self._area else image).save(file, "JPEG")
+        return file.getvalue()
+
+
+def _resized(image: Image, area: int) -> Image:
+    """A picture with about this many pixels, and sides that are multiples of `_STEP` (Video-MME-v2)."""
+    from PIL.Image import Resampling
+
+    scale = math.sqrt(area / (image.width * image.height))
+    width, height = (max(_STEP, round(side * scale / _STEP) * _STEP) for side in image.size)
+    return image if image.size == (width, height) else image.resize((width, height), Resampling.LANCZOS)

@@ -2,7 +2,8 @@
 
 ``MMStar``, ``MMBench_DEV_EN``, … are VLMEvalKit's sets, whose tables lie in the folder of tables (``--lmu-data``).
 Any other name of a table there also works, and ``tsv:/path/to/table.tsv`` is any file. ``X.vlmevalkit`` reads the
-answers to X by VLMEvalKit's published rules; ``X.as_pandas`` reads the table itself as VLMEvalKit does.
+answers to X by VLMEvalKit's published rules; ``X.as_pandas`` reads the table itself as VLMEvalKit does. Sets of videos
+have their frames in their names: ``MVBench_8frame``, ``Video-MME_1fps_subs``, ``mine_16frame``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from pathlib import Path
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
 from testbed.data.tables.videos import VideoTable
-from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
+from testbed.eval_settings.base.questions import (
+    BENCHMARKS,
+    Questions,
+    questions_by_columns,
+    questions_of,
+    questions_of_videos,
+    with_frames,
+)
+from testbed.eval_settings.base.videos import listed_collections
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry
@@ -41,7 +50,8 @@ class QuestionTables:
         if base.startswith(FAMILY):
             path = base.removeprefix(FAMILY)
             return f"{FAMILY}{expanded(path).absolute()}{name.removeprefix(base)}" if path.endswith(SUFFIX) else None
-        return name if base in BENCHMARKS or base in known_tables() or has_table(base) else None
+        known = base in BENCHMARKS or base in known_tables() or has_table(base)
+        return name if known or questions_of_videos(base) is not None or _own_videos(base) is not None else None
 
     def build(self, name: str) -> EvalSetting:
         """The setting.
@@ -81,11 +91,21 @@ def _of_file(path: Path) -> Questions:
     return BENCHMARKS.get(path.stem) or questions_by_columns(header_of(path))
 
 
+def _own_videos(name: str) -> Questions | None:
+    """Returns the questions of one's own table of videos with the frames in its name: ``mine_16frame``."""
+    table, frames = with_frames(name) or ("", None)
+    if frames is None or has_table(name) or not has_table(table):
+        return None
+    questions = questions_by_columns(header_of(find_table(table)))
+    return None if questions.frames is None else replace(questions, frames=frames, table=table)
+
+
 def _of_name(name: str) -> Questions:
     """Returns the questions of a table in the folder of tables."""
     known = known_tables().get(name)
     if known is None:
-        return BENCHMARKS.get(name) or questions_by_columns(header_of(find_table(name)))
+        own = BENCHMARKS.get(name) or questions_of_videos(name) or _own_videos(name)
+        return own or questions_by_columns(header_of(find_table(name)))
     found = questions_of(name, known.kind, known.prompt_class, known.score_class)
     if found is not None:
         return found
@@ -96,3 +116,5 @@ def _of_name(name: str) -> Questions:
 
 
 registry.add_eval_setting_family(QuestionTables())
+for _collection, _names in listed_collections().items():
+    registry.add_eval_setting_collection(_collection, _names)

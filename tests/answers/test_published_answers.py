@@ -1,6 +1,6 @@
 """The rules `vlmevalkit`, and prompts, against what VLMEvalKit's own functions say.
 
-See tests/assets/make_published_answers.py, make_published_reasoning.py and make_published_letters.py.
+See make_published_answers.py, and the same of reasoning, letters and videos, in tests/assets.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ OTHER_NUMBERS |= dict.fromkeys(
     ("spatial", "transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
 )
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
+OTHER_NUMBERS |= dict.fromkeys(
+    ("long_video_bench", "video_mme_v2", "mvbench", "mlvu", "temp_compass", "temp_compass_yes_no"), 300
+)
 JUDGED = (
     "short",
     "math_verse",
@@ -36,6 +39,9 @@ JUDGED = (
     "mmvet",
     "simple_vqa",
     "pairs",
+    "temp_compass_captioning",
+    "mlvu_open",
+    "mmbench_video",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -48,7 +54,7 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    files = ("published_answers", "published_reasoning", "published_letters")
+    files = ("published_answers", "published_reasoning", "published_letters", "published_videos")
     return [answer for file in files for answer in read(file)["answers"]]
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from table_world import write_table
-from video_world import video_questions
+from video_world import video_questions, video_sets
 
 pytest.importorskip("av")
 pytestmark = pytest.mark.usefixtures("shared_cache")
 PLUGIN = Path(__file__).parent.parent / "plugins" / "frames_world.py"
 
 
-def run(program: Any, *settings: str, code: int | None = 0) -> Any:
-    words = ("--plugin", str(PLUGIN), "--models", "counts-frames", "--lmu-data", "lmu", "--executor", "inline")
+def run(program: Any, *settings: str, code: int | None = 0, models: tuple[str, ...] = ("counts-frames",)) -> Any:
+    words = ("--plugin", str(PLUGIN), "--models", *models, "--lmu-data", "lmu", "--executor", "inline")
     return program("eval.py", *words, "--eval-settings", *settings, "--json", code=code)
 
 
@@ -54,3 +54,48 @@ def test_a_missing_table_is_told_in_one_line(program: Any, tmp_path: Path) -> No
     done = run(program, "Video-MME_1fps", code=1)
     assert "lmu/videos/Video-MME/Video-MME.tsv" in done.stdout + done.stderr
     assert "lmms-lab/Video-MME" in done.stdout + done.stderr
+
+
+def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path) -> None:
+    video_sets(tmp_path / "lmu")
+    sets = (
+        "MVBench_4frame",
+        "MLVU_8frame",
+        "LongVideoBench_8frame_subs",
+        "TempCompass_8frame",
+        "WorldSense_8frame_subs",
+    )
+    done = run(program, *sets, "MMBench_Video_16frame_nopack@pleased", "Video-MME-v2_8frame_resize")
+    found = values(done)
+    accuracies = {
+        "MVBench_4frame": 1 / 2,
+        "MLVU_MCQ_8frame": 1,
+        "LongVideoBench_8frame_subs": 0,
+        "TempCompass_MCQ_8frame": 1,
+        "TempCompass_YorN_8frame": 0,
+        "WorldSense_8frame_subs": 1,
+        "Video-MME-v2_8frame_resize": 3 / 4,
+    }
+    assert {name: found[name, "accuracy", "overall"] for name in accuracies} == accuracies
+    assert found["MVBench_4frame", "accuracy", "task_type/State Change"] == 0
+    assert found["WorldSense_8frame_subs", "accuracy", "duration/<1min/audio_class/Music"] == 1
+    assert found["LongVideoBench_8frame_subs", "accuracy", "duration_group/15/question_category/S2E"] == 0
+    assert found["Video-MME-v2_8frame_resize", "group_score", "level/1"] == (3 / 4) ** 2
+    assert found["MMBench_Video_16frame_nopack@pleased", "grade", "group/TR"] == 3
+    texts = [json.loads(line)["text"] for line in (tmp_path / "asked").read_text().splitlines()]
+    assert any(
+        "Look there\nWhat runs?\nA. a dog\nB. a cat\nC. a bird\nAnswer with the option" in text for text in texts
+    )
+    for name in ("MMBench_Video_8frame_pack", "WorldSense_8frame_audio"):
+        assert "not supported" in run(program, name, code=1).stdout
+
+
+def test_a_video_is_decoded_once_for_all_models_and_questions(program: Any, tmp_path: Path) -> None:
+    video_questions(tmp_path / "lmu", "mine")
+    header = ["index", "video", "question", "A", "B", "answer"]
+    rows = [[str(number), "ab"[number // 3], "What is it?", "one", "two", "A"] for number in range(6)]
+    write_table(tmp_path / "lmu" / "mine.tsv", header, rows)
+    run(program, "mine_6frame", models=("counts-frames", "counts-them-too"))
+    asked = [json.loads(line)["frames"] for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked == [6] * 12
+    assert len((tmp_path / "decoded").read_text().splitlines()) == 2  # a video each

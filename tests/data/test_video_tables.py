@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from table_world import write_table
 from video_world import number_of, video_questions, write_video
 
@@ -44,20 +48,13 @@ def test_only_what_is_near_the_chosen_frames_is_decoded(tmp_path: Path, monkeypa
     path = write_video(tmp_path / "long.mp4", 110, gop=10)
     decoded = []
 
-    class Counted:
-        def __init__(self, container: Any) -> None:
-            self.container = container
+    def counted(*arguments: Any) -> Iterator[Any]:
+        for frame in kept(*arguments):
+            decoded.append(frame.pts)
+            yield frame
 
-        def seek(self, *arguments: Any, **options: Any) -> None:
-            self.container.seek(*arguments, **options)
-
-        def decode(self, stream: Any) -> Any:
-            for frame in self.container.decode(stream):
-                decoded.append(frame.pts)
-                yield frame
-
-    kept = video_frames._at
-    monkeypatch.setattr(video_frames, "_at", lambda container, *rest: kept(Counted(container), *rest))
+    kept = video_frames._decoded
+    monkeypatch.setattr(video_frames, "_decoded", counted)
     shown(path, Frames(2), "x")
     assert 2 <= len(decoded) <= 20
 
@@ -138,3 +135,105 @@ def test_without_pyav_one_line_names_the_extra(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(importlib.metadata, "version", missing)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[video\]'"):
         VideoSource(video_questions(tmp_path), Frames(8))
+
+
+def frame_bytes(path: Path) -> list[bytes]:
+    """All frames of a video as Pillow saves them."""
+    import av
+
+    with av.open(str(path)) as container:
+        return [jpeg(frame.to_image()) for frame in container.decode(video=0)]
+
+
+def jpeg(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "JPEG")
+    return file.getvalue()
+
+
+def test_leaving_out_frames_changes_no_pixel_of_the_others(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "v.mp4", 60, gop=25)
+    every = frame_bytes(path)
+    for count in (3, 17, 60):
+        chosen = shown(path, Frames(count, rule="ends"), "x")
+        assert [each.data for each in chosen.pictures] == [every[number] for number in chosen.numbers]
+    (small, _) = shown(path, Frames(2, area=44 * 33), "x").pictures
+    assert small.image().size == (48, 32)  # of 64 x 48, in steps of 16
+
+
+def test_kept_frames_are_those_of_the_video_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.data import frame_cache, video_frames
+
+    def decoded() -> list[int]:
+        video_frames._shown.cache_clear()
+        before = list(counts)
+        shown(path, Frames(4), "x")
+        return counts[len(before) :]
+
+    counts: list[int] = []
+    decode = video_frames._decode
+    monkeypatch.setattr(video_frames, "_decode", lambda *given: counts.append(1) or decode(*given))
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+    path = write_video(tmp_path / "v.mp4", 30)
+    assert [decoded(), decoded()] == [[1], []]
+    (kept,) = (tmp_path / "cache" / "frames").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert decoded() == [1]  # it was damaged
+    write_video(path, 40)
+    assert [decoded(), decoded()] == [[1], []]
+    assert len(list(kept.parent.iterdir())) == 2
+    monkeypatch.setattr(frame_cache, "MOST", kept.stat().st_size)
+    shown(path, Frames(3), "x")
+    assert kept not in kept.parent.iterdir()
+
+
+def test_mvbench_takes_frames_of_clips_and_of_folders(tmp_path: Path) -> None:
+    write_video(tmp_path / "video" / "v.mp4")
+    folder = tmp_path / "video" / "show"
+    folder.mkdir()
+    for number in range(1, 13):
+        Image.new("RGB", (8, 8), (20 * number, 0, 0)).save(folder / f"{number:05d}.jpg", quality=95)
+    header = ["index", "video", "prefix", "data_type", "bound", "start", "end", "question", "answer"]
+    rows = [
+        ["0", "v.mp4", "video/", "video", "False", "", "", "q", "a"],
+        ["1", "v.mp4", "video/", "video", "True", "2.0", "6.0", "q", "a"],
+        ["2", "v.mp4", "video/", "video", "True", "8.0", "99", "q", "a"],
+        ["3", "show", "video/", "frame", "True", "1.0", "3.0", "q", "a"],
+        ["4", "show", "video/", "frame", "False", "", "", "q", "a"],
+        ["5", "v.mp4", "video/", "video", "True", "now", "6.0", "q", "a"],
+        ["6", "gone", "video/", "frame", "False", "", "", "q", "a"],
+    ]
+    source = VideoSource(write_table(tmp_path / "MVBench.tsv", header, rows), Frames(4, rule="segments"))
+
+    def middles(start: int, end: int) -> list[int]:  # of four parts of these frames, as VLMEvalKit computes them
+        size = (end - start) / 4
+        return [int(start + size / 2 + np.round(size * number)) for number in range(4)]
+
+    assert numbers(source.row(0)) == middles(0, 99) == [12, 37, 62, 86]
+    assert numbers(source.row(1)) == middles(20, 60)
+    assert numbers(source.row(2)) == middles(80, 99)
+    assert [each.name[-9:-4] for each in source.row(3).pictures] == [f"{number:05d}" for number in middles(3, 9)]
+    assert [each.name[-9:-4] for each in source.row(4).pictures] == [f"{number:05d}" for number in middles(1, 12)]
+    for position, why in ((5, "not numbers of seconds"), (6, "not a folder of frames")):
+        with pytest.raises(SampleError, match=why):
+            source.row(position)
+    before = source.digests(range(7))
+    Image.new("RGB", (9, 9)).save(folder / "00005.jpg")
+    after = source.digests(range(7))
+    assert [place for place in range(7) if before[place] != after[place]] == [3, 4]
+
+
+def test_subtitles_that_cannot_be_read_are_the_samples_error(tmp_path: Path) -> None:
+    write_video(tmp_path / "videos" / "v.mp4", 20)
+    header = ["index", "video", "video_path", "subtitle_path", "duration", "correct_choice", "question"]
+    rows = [[str(place), "v", "./videos/v.mp4", f"{place}.json", "2", str(place), "q"] for place in range(3)]
+    path = write_table(tmp_path / "LongVideoBench.tsv", header, rows)
+    (tmp_path / "subtitles").mkdir()
+    (tmp_path / "subtitles" / "0.json").write_text('[{"timestamp": [0.2, null], "text": "all the time"}]')
+    (tmp_path / "subtitles" / "1.json").write_text('[{"said": "what?"}]')
+    source = VideoSource(path, Frames(2), subtitles="before frames")
+    assert [row["answer"] for row in source.targets] == ["A", "B", "C"]
+    assert source.row(0).columns["subtitles"] == '[[], ["all the time\\n"], []]'
+    for position, why in ((1, "cannot be read: 'start'"), (2, "No such file")):
+        with pytest.raises(SampleError, match=why):
+            source.row(position)

@@ -61,3 +61,99 @@ def video_questions(folder: Path, name: str = "Video-MME") -> Path:
     (folder / "subtitle").mkdir()
     (folder / "subtitle" / "a.srt").write_text(SAID)
     return write_table(folder / f"{name}.tsv", HEADER, rows)
+
+
+SECOND = 20  # frames of the videos of `video_sets`
+DOGS = "['a dog', 'a cat', 'a bird']"
+# Sets → the file of the video, and the table's rows by columns, without index and video.
+_SETS: dict[str, tuple[str, list[dict[str, str]]]] = {
+    "MVBench": (
+        "video/x/v.mp4",
+        [
+            {"prefix": "video/x/", "video": "v.mp4", "task_type": kind, "bound": "True", "start": "0.5", "end": "1.5"}
+            | {"question": "What runs?", "candidates": DOGS, "answer": right, "data_type": "video"}
+            for kind, right in (("Action Count", "a dog"), ("State Change", "a cat"))
+        ],
+    ),
+    "MLVU_MCQ": (
+        "MLVU/video/1_plotQA/v.mp4",
+        [
+            {"prefix": "./MLVU/video/1_plotQA", "video": "v.mp4", "task_type": "plotQA", "question": "What runs?"}
+            | {"candidates": DOGS, "answer": "a dog"}
+        ],
+    ),
+    "MLVU_OpenEnded": (
+        "MLVU/video/9_summary/v.mp4",
+        [
+            {"prefix": "./MLVU/video/9_summary", "video": "v.mp4", "task_type": "summary", "question": "What happens?"}
+            | {"answer": "A dog runs.", "scoring_points": ""}
+        ],
+    ),
+    "LongVideoBench": (
+        "videos/v.mp4",
+        [
+            {"video": "v", "video_path": "./videos/v.mp4", "question": "What runs?", "candidates": DOGS}
+            | {"correct_choice": "1", "question_category": "S2E", "duration_group": "15", "duration": "2.0"}
+            | {"subtitle_path": "v_en.json", "starting_timestamp_for_subtitles": "0"}
+        ],
+    ),
+    "TempCompass_MCQ": (
+        "videos/v.mp4",
+        [
+            {"prefix": "./videos", "suffix": ".mp4", "video": "v", "question": "What runs?", "dim": "action"}
+            | {"candidates": "['A. a dog', 'B. a cat']", "answer": "A. a dog", "task_type": "multi-choice"}
+        ],
+    ),
+    "TempCompass_YorN": (
+        "videos/v.mp4",
+        [
+            {"prefix": "./videos", "suffix": ".mp4", "video": "v", "question": "Does it run?", "dim": "action"}
+            | {"answer": "yes", "task_type": "yes_no"}
+        ],
+    ),
+    "TempCompass_Captioning": (
+        "videos/v.mp4",
+        [
+            {"prefix": "./videos", "suffix": ".mp4", "video": "v", "question": "Describe it.", "dim": "action"}
+            | {"mc_question": "What runs?\nA. a dog\nB. a cat", "mc_answer": "A. a dog", "task_type": "captioning"}
+        ],
+    ),
+    "WorldSense": (
+        "videos/v.mp4",
+        [
+            {"video": "v", "video_path": "./videos/v.mp4", "question": "What runs?", "answer": "A"}
+            | {"candidates": "['A. a dog', 'B. a cat']", "duration": "<1min", "domain": "Games", "sub_category": "Auto"}
+            | {"task_domain": "Reasoning", "task_type": "Hallucination", "audio_class": "['Speech', 'Music']"}
+        ],
+    ),
+    "MMBench-Video": (
+        "video/v.mp4",
+        [
+            {"video": "v", "video_path": "./video/v.mp4", "question": "What runs?", "answer": "a dog"}
+            | {"dimensions": "['OCR', 'Causal Reasoning']"}
+        ],
+    ),
+    "Video-MME-v2": (
+        "video/001.mp4",
+        [
+            {"video": "001", "video_path": "./video/001.mp4", "question": "What runs?", "answer": "ABAA"[place]}
+            | {"options": "A. a dog\nB. a cat", "group_type": "relevance", "group_structure": "[1, 2, 3, 4]"}
+            | {"level": "1", "second_head": "x", "third_head": "y", "subtitle_path": "./subtitle/001.jsonl"}
+            for place in range(4)
+        ],
+    ),
+}
+
+
+def video_sets(root: Path) -> None:
+    """Tables of VLMEvalKit's sets of videos with a question or a few each, in a folder of tables."""
+    video = write_video(root / "v.mp4", SECOND).read_bytes()
+    for name, (place, rows) in _SETS.items():
+        folder = root / "videos" / name
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).write_bytes(video)
+        header = ["index", *rows[0]]
+        write_table(folder / f"{name}.tsv", header, [[str(number), *row.values()] for number, row in enumerate(rows)])
+    spoken = '[{"start": "00:00:00.300", "end": "00:00:01.100", "line": "Look there"}]'
+    (root / "videos" / "LongVideoBench" / "subtitles").mkdir()
+    (root / "videos" / "LongVideoBench" / "subtitles" / "v_en.json").write_text(spoken)

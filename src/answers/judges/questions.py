@@ -7,13 +7,16 @@ wrong nor drawn at random.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from testbed.answers.columns import is_choice, list_options, options, references, truth
-from testbed.answers.judges import pairs, reasoning  # noqa: F401  # each adds its own
+from testbed.answers.judges import pairs, reasoning, videos  # noqa: F401  # each adds its own
 from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
 from testbed.answers.named_options import Options
+from testbed.answers.right_answers import Choices
 from testbed.answers.verdict import Verdict
+from testbed.answers.video_choices import candidates
 
 NONE_OF_THEM = "Z"
 METHOD = reasoning.METHOD
@@ -21,9 +24,15 @@ METHOD = reasoning.METHOD
 __all__ = ["JUDGINGS", "METHOD", "VERSION", "Judging", "add_judging", "judging_of"]
 
 
-def match_question(columns: Columns, text: str) -> str:
-    """Asks which option an answer chooses."""
-    choices = "\n".join(f"{letter}. {option}" for letter, option in _options(columns).items())
+def match_question(columns: Columns, text: str, find: Choices | None = None) -> str:
+    """Asks which option an answer chooses.
+
+    Args:
+        columns: The columns of the row.
+        text: The answer.
+        find: Finds the options in the columns; default columns with letters, or ``options``.
+    """
+    choices = "\n".join(f"{letter}. {option}" for letter, option in (find or _options)(columns).items())
     return (
         "Which of the options does this answer to a multiple-choice question choose?\n\n"
         f"Question: {columns.get('question', '')}\nOptions:\n{choices}\n\nAnswer: {text}\n\n"
@@ -32,9 +41,9 @@ def match_question(columns: Columns, text: str) -> str:
     )
 
 
-def read_match(columns: Columns, reply: str) -> Verdict | None:
-    """The option that a judge names; its Z is an answer that chooses none, which is wrong."""
-    choices = {**_options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
+def read_match(columns: Columns, reply: str, find: Choices | None = None) -> Verdict | None:
+    """The option that a judge names; its Z is an answer that chooses none, which is wrong. See `match_question`."""
+    choices = {**(find or _options)(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
 
     def read(line: str) -> str | None:
         option = Options(choices).whole(unlabelled(line))
@@ -123,11 +132,21 @@ def read_grade(columns: Columns, reply: str) -> Verdict | None:
 
 
 _CHOICES = (
-    *("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math"),
+    *("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "we_math"),
     *("vmc_bench", "puzzle_vqa"),
 )
 add_judging("match", Judging(match_question, read_match, "unparsed", scorings=_CHOICES))
-add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=["yes_no"]))
+add_judging(
+    "match_listed",
+    Judging(
+        partial(match_question, find=candidates),
+        partial(read_match, find=candidates),
+        "unparsed",
+        scorings=["video_mme", "video_mme_v2", "long_video_bench", "mvbench", "mlvu", "temp_compass"],
+    ),
+)
+_YES_NO = ["yes_no", "temp_compass_yes_no"]
+add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=_YES_NO))
 add_judging("either", Judging(either_question, either_read, "unparsed", scorings=["natural_bench"]))
 add_judging("short", Judging(short_question, short_read, "unparsed", scorings=["short"]))
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))

@@ -81,7 +81,14 @@ def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
 
 def video_mme(columns: Mapping[str, str], text: str) -> Verdict:
     """Video-MME: the first capital A to D after stock phrases; if there is none, the rules of multiple choice."""
-    letter = _first(_without(_VIDEO_PREFIXES, text), "ABCD")
+    return first_capital(columns, text, "ABCD")
+
+
+def first_capital(
+    columns: Mapping[str, str], text: str, letters: str, prefixes: Sequence[str] = _VIDEO_PREFIXES
+) -> Verdict:
+    """The first of some capitals after stock phrases; else multiple choice with options in lines of the question."""
+    letter = _first(_without(prefixes, text), letters)
     if letter is not None:
         return _verdict(letter, "first capital", truth(columns))
     choices = options(columns)

@@ -9,6 +9,7 @@ from typing import Any
 
 from testbed.answers import prompts
 from testbed.data.video_frames import Frames
+from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
 
@@ -26,7 +27,7 @@ class Questions:
         required: The columns that the table must have.
         lacks: The reason why answers cannot be scored, if any.
         frames: The frames of a video that are shown, if the table is of videos.
-        subtitles: Also shows their subtitles.
+        subtitles: Also shows their subtitles; see `testbed.data.tables.videos.VideoSource`.
         origin: The origin of the table, for messages.
     """
 
@@ -38,7 +39,7 @@ class Questions:
     required: tuple[str, ...] = ("question",)
     lacks: str = ""
     frames: Frames | None = None
-    subtitles: bool = False
+    subtitles: bool | str = False
     origin: str = ""
 
 
@@ -81,14 +82,6 @@ _MATH_VERSE = _reasoning("math_verse")
 _CHARXIV = _reasoning("charxiv")
 _MMVET = _reasoning("mmvet")
 _ZERO_BENCH = Questions(prompts.in_braces, "zero_bench")
-
-
-def _video_mme(frames: Frames, subtitles: bool = False) -> Questions:
-    prompt = partial(prompts.video_mme, subtitles=True) if subtitles else prompts.video_mme
-    required = ("video", "question", "candidates", "answer", "duration", "domain", "sub_category", "task_type")
-    origin = "VLMEvalKit makes it from Hugging Face's lmms-lab/Video-MME, beside the folders video and subtitle"
-    shows: dict[str, Any] = {"frames": frames, "subtitles": subtitles, "origin": origin}
-    return Questions(prompt, "video_mme", "video_mme", "Video-MME", required=required, **shows)
 
 
 _LANGUAGES = "Arabic French German Italian Japanese Korean Portuguese Russian Spanish Vietnamese".split()
@@ -174,12 +167,7 @@ BENCHMARKS: dict[str, Questions] = {
     "ERQA": _reasoning("erqa", prompts.placed_by_index),
     "ZEROBench": _ZERO_BENCH,
     "ZEROBench_sub": _ZERO_BENCH,
-    "Video-MME_8frame": _video_mme(Frames(8)),
-    "Video-MME_64frame": _video_mme(Frames(64)),
-    "Video-MME_8frame_subs": _video_mme(Frames(8), subtitles=True),
-    "Video-MME_1fps": _video_mme(Frames(fps=1.0)),
-    "Video-MME_0.5fps": _video_mme(Frames(fps=0.5)),
-    "Video-MME_0.5fps_subs": _video_mme(Frames(fps=0.5), subtitles=True),
+    **{name: Questions(**fields) for name in listed_names() if (fields := video_fields(name))},
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -230,6 +218,18 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
     if questions is CHOICE and any(word in name.lower() for word in CIRCULAR):
         return ROTATED
     return MMMU if questions is CHOICE and "MMMU" in name else questions
+
+
+def questions_of_videos(name: str) -> Questions | None:
+    """Returns what `BENCHMARKS` has, also for other numbers of frames than those of VLMEvalKit's names."""
+    fields = video_fields(name)
+    return None if fields is None else Questions(**fields)
+
+
+def with_frames(name: str) -> tuple[str, Frames] | None:
+    """The table and the frames in the name of one's own table with frames, such as ``mine_16frame``."""
+    parts = split_name(name)
+    return None if parts is None or parts[2] else (parts[0], parts[1])
 
 
 def questions_by_columns(columns: list[str]) -> Questions:

@@ -1,0 +1,131 @@
+"""Prompts of video benchmarks, as `testbed.answers.prompts`: the pictures of a row are frames of its video.
+
+The texts are VLMEvalKit's. What it marks as the system's or the assistant's words is a part of the user's turn, as its
+models take it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from string import ascii_uppercase
+
+from testbed.answers.columns import as_list
+from testbed.answers.prompts import Turn, video_mme
+from testbed.data.rows import Row
+from testbed.errors import SampleError
+
+_WATCH = "Carefully watch this video and pay attention to every detail. "
+_SELECT_BEST = "Based on your observations, select the best option that accurately addresses the question."
+_ANSWER_GIVEN = "Based on your observations, answer the given questions."
+_EVENTS = (
+    "Carefully watch the video and pay attention to the cause and sequence of events, the detail and movement of"
+    " objects, and the action and pose of persons. Based on your observations, select the best option that accurately"
+    " addresses the question.\n"
+)
+_LETTER_DIRECTLY = "\nAnswer with the option's letter from the given choices directly."
+_SEPARATE_FRAMES = (
+    "\nYou will be provided with {} separate frames uniformly sampled from a video, the frames are provided in"
+    " chronological order of the video.\nPlease analyze these images and provide the answer to the question about the"
+    " video content.\nPlease directly reply with your response to the only question.\n"
+)
+_FRAMES_OF_VIDEO = "These are the frames of a video."
+_SAID_BETWEEN = (
+    "These are the frames of a video with corresponding subtitles shown between frames. The subtitles indicate what is"
+    " being said during the time interval between adjacent frames."
+)
+_OF_EIGHT = (
+    "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
+    " (A, B, C, D, E, F, G, or H) of the correct option."
+)
+_REASONING_OF_EIGHT = (
+    "Please perform a detailed reasoning based on the provided video frames to answer the following multiple-choice"
+    " question selecting the best option from A through H and providing your final response strictly in the format:"
+    " 'Final Answer: <letter>."
+)
+
+
+def watched_options(row: Row, heading: str, endings: tuple[str, ...]) -> list[Turn]:
+    """The heading, the frames, then question and options in one text, and the endings."""
+    lines = [f"({letter}) {text}" for letter, text in zip(ascii_uppercase, _candidates(row), strict=False)]
+    asked = f"Question: {_column(row, 'question')}\nOptions:\n" + "".join(f"{line}\n" for line in lines)
+    return [[heading, *row.pictures, asked.rstrip(), *endings]]
+
+
+mvbench = partial(watched_options, heading=_EVENTS, endings=("\nOnly give the best option.", "Best option:("))
+mlvu = partial(watched_options, heading=_WATCH + _SELECT_BEST, endings=("\nOnly give the best option.",))
+
+
+def mlvu_open(row: Row) -> list[Turn]:
+    """MLVU's open questions: the heading, the frames, the question."""
+    return [[_WATCH + _ANSWER_GIVEN, *row.pictures, _column(row, "question")]]
+
+
+def long_video_bench(row: Row, subtitles: bool = False) -> list[Turn]:
+    """LongVideoBench: the frames, with the subtitles between them if these are shown, then question and options.
+
+    Args:
+        row: The row.
+        subtitles: Shows the column ``subtitles``; see `testbed.data.tables.video_subtitles`.
+    """
+    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _candidates(row), strict=False)]
+    text = "\n".join([_column(row, "question"), *lines])
+    return [[*(_with_subtitles(row) if subtitles else row.pictures), text + _LETTER_DIRECTLY]]
+
+
+def temp_compass(row: Row, ending: str = "\nPlease directly give the best option:") -> list[Turn]:
+    """TempCompass' multiple choice and caption matching: the frames, question and options, and the ending."""
+    return [[*row.pictures, "\n".join([_column(row, "question"), *_candidates(row)]), ending]]
+
+
+def temp_compass_yes_no(row: Row) -> list[Turn]:
+    """TempCompass' questions with yes or no as answers."""
+    return [[*row.pictures, _column(row, "question"), "\nPlease answer yes or no:"]]
+
+
+def world_sense(row: Row, subtitles: bool = False) -> list[Turn]:
+    """WorldSense (arXiv 2502.04326): a heading, then as Video-MME."""
+    ((*parts,),) = video_mme(row, subtitles)
+    return [[_WATCH + _SELECT_BEST, *parts]]
+
+
+def mmbench_video(row: Row) -> list[Turn]:
+    """MMBench-Video (arXiv 2406.14515), a question at a time."""
+    given = _SEPARATE_FRAMES.format(len(row.pictures))
+    return [[given, *row.pictures, f"Question: {_column(row, 'question')}\nAnswer: "]]
+
+
+def video_mme_v2(row: Row, subtitles: str = "", reasoning: bool = False) -> list[Turn]:
+    """Video-MME-v2: the frames, their subtitles if shown, then question and options.
+
+    Args:
+        row: The row, with its options in ``options``.
+        subtitles: ``"all"``: in a text after the frames; ``"between"``: after each frame; empty: not shown.
+        reasoning: Asks for the reasoning before the answer.
+    """
+    text = f"Question: {_column(row, 'question')}\n{_column(row, 'options')}\n"
+    text += _REASONING_OF_EIGHT if reasoning else _OF_EIGHT
+    if subtitles == "between":
+        return [[*_with_subtitles(row), _SAID_BETWEEN, text]]
+    said = f" This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
+    return [[*row.pictures, _FRAMES_OF_VIDEO + said, text]]
+
+
+def _with_subtitles(row: Row) -> Turn:
+    """The frames with the texts between them; without subtitles, the frames."""
+    cell = row.columns.get("subtitles", "")
+    places: list[list[str]] = json.loads(cell) if cell else [[] for _ in range(len(row.pictures) + 1)]
+    turn: Turn = [*places[0]]
+    for picture, said in zip(row.pictures, places[1:], strict=True):
+        turn += [picture, *said]
+    return turn
+
+
+def _candidates(row: Row) -> list[str]:
+    return as_list(row.columns["candidates"]) if "candidates" in row.columns else []
+
+
+def _column(row: Row, name: str) -> str:
+    if name not in row.columns:
+        raise SampleError(f"{row.index}: its column {name!r} is empty")
+    return row.columns[name]
