@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -28,6 +29,24 @@ def like(images: torch.Tensor, values: Any) -> torch.Tensor:
 def runs_ahead(device: str) -> bool:
     """Checks whether a device computes while Python continues."""
     return device.startswith("cuda")
+
+
+def seed_all(seed: int) -> None:
+    """Seeds torch's generators on the CPU and on all GPUs.
+
+    `torch.manual_seed` does the same, but takes 0.4 ms to note from where it was called for each kind of GPU that is
+    not in use yet, even where there is none: as long as a small network takes for an image.
+    """
+    torch.default_generator.manual_seed(seed)
+    if _cuda.is_initialized():
+        _cuda.manual_seed_all(seed)
+    elif _may_have_a_gpu():
+        torch.manual_seed(seed)
+
+
+@lru_cache(maxsize=1)
+def _may_have_a_gpu() -> bool:
+    return bool(torch.backends.mps.is_available() or torch.xpu.is_available() or torch.cuda.device_count())
 
 
 @contextlib.contextmanager

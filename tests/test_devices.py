@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from testbed.devices import seeded
+from testbed import devices
+from testbed.devices import seed_all, seeded
 from testbed.models.model_base import Model, StandardTransform
 
 
@@ -34,6 +35,33 @@ def test_random_networks_seed_no_gpu(monkeypatch: pytest.MonkeyPatch):
     assert torch.equal(model.make_random_network(0).weight, one)
     assert not torch.equal(one, other)
     assert model.weights() == model.weights()
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_seed_is_for_the_cpu_and_gpus_that_are_in_use_or_may_be(monkeypatch: pytest.MonkeyPatch, used: bool):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: used)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    devices._may_have_a_gpu.cache_clear()
+    torch.manual_seed(7)
+    expected = torch.rand(4)
+    seeds.clear()
+    seed_all(7)
+    assert torch.equal(torch.rand(4), expected)
+    assert seeds == [7]
+    devices._may_have_a_gpu.cache_clear()
+
+
+def test_where_there_are_no_gpus_nobody_notes_where_a_seed_was_set(monkeypatch: pytest.MonkeyPatch):
+    """It takes torch longer than small images take a model."""
+    monkeypatch.setattr(devices, "_may_have_a_gpu", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr("traceback.format_stack", lambda *_: pytest.fail("the stack was read"))
+    seed_all(7)
+    first = torch.rand(4)
+    seed_all(7)
+    assert torch.equal(torch.rand(4), first)
 
 
 @pytest.mark.gpu

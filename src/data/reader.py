@@ -21,6 +21,7 @@ from testbed.contracts.returned import Range, far_outside, perturbed, range_of, 
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
+from testbed.devices import seed_all
 from testbed.errors import RunError, SampleError
 from testbed.process import profiling
 from testbed.tracing import access_log
@@ -223,7 +224,7 @@ def seed_everything(seed: int) -> None:
     """Seeds the global generators of random, numpy and torch, which users' functions may use."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    seed_all(seed)
 
 
 def collate(items: Sequence[Item]) -> Batch:

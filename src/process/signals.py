@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import os
 import signal
@@ -27,11 +26,17 @@ def raise_all() -> None:
 def _pass_on(unraisable: Any) -> None:
     """Raises one again that came in the middle of a callback of Python's, where it would be printed and lost."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        again = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main)  # not within this hook, where it is lost too
+        again = threading.Timer(_AGAIN_SECONDS, _interrupt)  # not within this hook, where it is lost too
         again.daemon = True
         again.start()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt() -> None:
+    """Sends the main thread a signal, which also wakes it; `_thread.interrupt_main` leaves it asleep."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def ignore_all() -> None:
