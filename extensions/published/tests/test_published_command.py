@@ -69,14 +69,14 @@ def test_files_are_downloaded_once_and_go_on_where_they_were_cut(ask, web, tmp_p
     assert "downloading 1 file of ours from owner/ours (0.0 MB)" in told.stderr
     assert any(each is not None for _, each in web.asked)  # it asked for the rest only
     assert told.stdout.splitlines()[2:] == [
-        "ours        1     2       6    6       4",
+        "ours        1     2       6    6       6",
         "theirs      1     5       5    5       4",
     ]
     first = stored(tmp_path)
     web.asked.clear()
     again = ask("published", "fetch")
     assert (web.asked, again.stderr) == ([], "")
-    assert again.stdout.splitlines()[2] == "ours        1     2       6    0       4"
+    assert again.stdout.splitlines()[2] == "ours        1     2       6    0       6"
     assert stored(tmp_path) == first
     assert [each.source.revision for each in first] == ["c" * 40] * 11
 
