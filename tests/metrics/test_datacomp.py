@@ -68,6 +68,13 @@ def test_the_main_metric_may_be_the_accuracy_of_all(drawn):
     assert max(made.values(), key=lambda metric: metric.headline).name == "top1"
 
 
+def test_fewer_classes_than_k_have_no_group_accuracy(drawn):
+    logits, targets, slices = drawn
+    made = values(GroupedAccuracy({"region": "acc_top5_wg"}, k=5)(logits[:, :4], targets % 4, ids(N), slices, None))
+    assert made["acc_top5_wg", "overall"].value is None
+    assert not any(name == "acc_top5_region" for name, _ in made)
+
+
 def test_only_the_group_left_out(drawn):
     """Without other groups there is no metric of the worst of them."""
     logits, targets, _ = drawn

@@ -14,7 +14,7 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo
 from testbed.errors import DataError
-from testbed.metric_specs import PREFERRED, MetricSpec, rate
+from testbed.metric_specs import MAIN, PREFERRED, MetricSpec, rate
 from testbed.metrics.scorers.classification import MACRO_F1, MEAN_PER_CLASS_RECALL, SCORER, score_classes
 
 OBJECTIVES = ("race", "gender", "age", "toxic")  # of faces
@@ -57,10 +57,13 @@ class GroupedAccuracy:
     ) -> list[Any]:
         """Computes metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
         scores, metrics = _usual(logits, targets, image_paths, class_names)
-        right = next(score.values for score in scores if score.name == f"top{self.k}")
+        right = next((score.values for score in scores if score.name == f"top{self.k}"), None)
         acc = "acc" if self.k == 1 else f"acc_top{self.k}"
         for attribute, name in self.worst.items():
             spec = rate(name, headline=PREFERRED if attribute == self.main else 0, zero_one=True)
+            if right is None:  # of fewer classes than k
+                metrics.append(spec.metric(None, len(slices)))
+                continue
             values = np.asarray([row[attribute] for row in slices])
             metrics += _groups(right, {attribute: values}, f"{acc}_{attribute}", spec)
             if attribute in self.without:
@@ -151,7 +154,8 @@ def _usual(
 
 def _all_and_groups(hits: Array, attributes: Mapping[str, Array], name: str) -> list[Metric]:
     groups = _groups(hits, attributes, f"{name}_{next(iter(attributes))}", rate(f"{name}_wg", zero_one=True))
-    return [_metric(rate(f"{name}_avg", zero_one=True), float(np.mean(hits)), len(hits)), *groups]
+    average = rate(f"{name}_avg", headline=MAIN if name == "acc_race" else 0, zero_one=True)
+    return [_metric(average, float(np.mean(hits)), len(hits)), *groups]
 
 
 def _groups(hits: Array, attributes: Mapping[str, Array], name: str, worst: MetricSpec) -> list[Metric]:
