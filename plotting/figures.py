@@ -1,13 +1,16 @@
-"""Draws the results of a store: shifts, severities, rankings, reliability, coverage, confusions, cost, training."""
+"""Draws the results of a store: shifts, severities, rankings, reliability, coverage, confusions, costs, training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.api.results import Results, words
 from testbed.db.parts.names import matching_names
 from testbed.errors import StoreError, TestbedError
+from testbed.paths import expanded
+from testbed.plotting.own import compute as training_compute
 from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts, training
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, skipped
 
@@ -22,6 +25,7 @@ KINDS: dict[str, Callable[[Own], Found]] = {
     "coverage": coverage.figures,
     "confusion": confusion.figures,
     "cost": cost.figures,
+    "compute": training_compute.figures,
     "training": training.figures,
 }
 
@@ -34,6 +38,7 @@ def figures(
     metric: str | None = None,
     clean: str | None = None,
     labels: Sequence[str] = (),
+    compute: str | Path | None = None,
 ) -> tuple[dict[str, Figure], list[Omission]]:
     """Returns the figures of a store's results.
 
@@ -46,6 +51,8 @@ def figures(
         clean: The setting that the others are compared with; None: for perturbed settings the unperturbed one of the
             same samples, for others ``val`` if it is stored.
         labels: Names or patterns of models that are always labelled; extreme ones are labelled where there is room.
+        compute: A table of the models' training compute, for the kind ``"compute"``; see
+            `testbed.plotting.own.compute.read_training`.
 
     Returns:
         Name → plotly's figure; and what was skipped, with the reasons.
@@ -56,7 +63,8 @@ def figures(
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean, labels), kinds)
+        table = None if compute is None else expanded(compute)
+        drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean, labels, table), kinds)
         return {drawing.name: drawing.draw() for drawing in drawn}, passed
 
 
@@ -94,14 +102,21 @@ class Figures(dict[str, Any]):
             figure.show()
 
 
-def plot(results: Results, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
+def plot(
+    results: Results,
+    *kinds: str,
+    metric: str | None = None,
+    labels: Iterable[str] = (),
+    compute: str | Path | None = None,
+) -> dict[str, Figure]:
     """Draws the figures of ``testbed figures`` for these models and settings; a notebook shows them.
 
     Args:
         kinds: Any of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
-            ``"cost"`` and ``"training"``; empty means all.
+            ``"cost"``, ``"compute"`` and ``"training"``; empty means all.
         metric: A rate; None: the main one of each setting.
         labels: Names or patterns of models that are always labelled.
+        compute: As in `figures`.
 
     Raises:
         StoreError: If nothing can be drawn, with the reasons.
@@ -110,7 +125,9 @@ def plot(results: Results, *kinds: str, metric: str | None = None, labels: Itera
         raise StoreError(f"unknown figure kind {unknown[0]!r}; expected one of {', '.join(KINDS)}")
     models = list(dict.fromkeys(row.model for row in results.rows))
     settings = list(dict.fromkeys(row.eval_setting for row in results.rows))
-    found, passed = figures(results.db, kinds, models, settings, metric, labels=words(labels))
+    if "compute" in kinds and compute is None:
+        raise StoreError("figures of the kind compute need a table: compute=FILE, with the columns model and compute")
+    found, passed = figures(results.db, kinds, models, settings, metric, labels=words(labels), compute=compute)
     if not found:
         raise StoreError(f"nothing was drawn: {skipped(passed)}")
     return Figures(found)

@@ -18,6 +18,7 @@ from testbed.errors import DataError, TestbedError
 from testbed.graph.options import RunOptions
 from testbed.metric_specs import main_metric, main_score_of, spec_of
 from testbed.metrics.inference.intervals import interval
+from testbed.metrics.scorers.datacomp import OBJECTIVES, Faces
 from testbed.registry import registry
 from testbed.runner.run import run
 
@@ -78,17 +79,20 @@ def test_what_registered_settings_return_is_declared() -> None:
         "logits": np.float32([[3, 1], [1, 3], [3, 1]]),
         "slices": [
             {"set": each, "anchor": where != 1, "texture": "a", "group": each, "group_training_share": 0.5}
+            | dict.fromkeys(("slide", "region", "year", "income_ds", "age", "gender", "race", "race_binary"), where % 2)
             for where, each in enumerate("aab")
         ],
         "unreadable": [False, False, False],
         "image_paths": ["a", "b", "c"],
         "class_names": ["a", "b"],
     }
+    names = [f"{objective}:{each}" for objective in OBJECTIVES for each in "ab"]
+    faces = {"class_names": names, "logits": np.float32(np.eye(3, len(names)))}
     for function, name in functions.items():
         wanted = inspect.signature(function).parameters
         usual = np.array([0, 1, 1] if "class_names" in wanted else [0, -1, -1])
         targets = [[0], [1], [1]] if "slices" in wanted and "class_names" not in wanted else usual
-        every = {**given, "targets": targets}
+        every = {**given, **(faces if isinstance(function, Faces) else {}), "targets": targets}
         returned = function(**{key: value for key, value in every.items() if key in wanted})
         assert main_metric(spec_of(each) for each in returned if isinstance(each, Metric)).headline > 0
         for each in returned:

@@ -15,7 +15,7 @@ from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
 from testbed.plotting.page import width_option
 
-KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost", "training")
+KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost", "compute", "training")
 
 
 @store_command
@@ -28,6 +28,12 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion"
     "--clean",
     metavar="SETTING",
     help="The setting that shifts are compared with.  [default: the unperturbed setting of the same samples, else val]",
+)
+@click.option(
+    "--compute",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="A CSV table of the models' training compute: model, compute, and maybe group.",
 )
 @label_option
 @click.option(
@@ -45,6 +51,7 @@ def command(
     settings: Sequence[str],
     metric: str | None,
     clean: str | None,
+    compute: Path | None,
     labels: Sequence[str],
     formats: Sequence[str],
     width: float | None,
@@ -54,9 +61,11 @@ def command(
     """Draw figures of stored results, as HTML and JSON.
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; risk by
-    coverage; confusion matrices; accuracy against the number of parameters; curves of watched training runs. Prints a
-    line about what was skipped.
+    coverage; confusion matrices; accuracy against the number of parameters; power laws of the error by training
+    compute; curves of watched training runs. Prints a line about what was skipped.
     """
+    if "compute" in kinds and compute is None:
+        raise click.UsageError("--kinds compute needs --compute FILE, a table with the columns model and compute")
     from testbed.db.store import Store
     from testbed.plotting.figures import collect
     from testbed.plotting.images import images_problem, write_images
@@ -75,7 +84,7 @@ def command(
     with Store.open(db_url) as store:
         if not settings:
             note_parts(store)
-        found, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
+        found, passed = collect(Own(store, db_url, models, settings, metric, clean, labels, compute), kinds)
         made = [(drawing, drawing.draw(), out / f"{drawing.name}.html") for drawing in found]
         printed = [(drawn(each.draw, width) if width and formats else figure, path) for each, figure, path in made]
     for each, figure, path in made:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,7 @@ class Own:
         metric: The metric to draw; None: the main metric of each setting.
         clean: The setting that shifts are compared with; None: that of each shift.
         labels: Names or patterns of models that are always labelled.
+        compute: A table of the models' training compute; None: no figure needs it.
     """
 
     store: Store
@@ -92,6 +94,7 @@ class Own:
     metric: str | None = None
     clean: str | None = None
     labels: Sequence[str] = ()
+    compute: Path | None = None
 
     @cached_property
     def frame(self) -> pd.DataFrame:

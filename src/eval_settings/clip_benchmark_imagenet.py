@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from testbed.data.language import prompts
+from testbed.data.webdataset.folder import folder_of
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
@@ -35,8 +36,8 @@ OBJECTNET_CLASSES = 113
 class FirstImageNetFolder(ImageNetDataset):
     """Images of ImageNet's classes in the first of some folders below the data root that is there."""
 
-    def __init__(self, *names: str) -> None:
-        super().__init__(names[0])
+    def __init__(self, *names: str, webdataset: str = "") -> None:
+        super().__init__(names[0], webdataset=webdataset)
         self.names = names
 
     def get_root(self) -> Path:
@@ -46,14 +47,21 @@ class FirstImageNetFolder(ImageNetDataset):
 
 
 V2 = FirstImageNetFolder(
-    "imagenetv2-matched-frequency-format-val", "imagenetv2-matched-frequency", "ImageNetV2-matched-frequency"
+    *("imagenetv2-matched-frequency-format-val", "imagenetv2-matched-frequency", "ImageNetV2-matched-frequency"),
+    webdataset="imagenetv2",
 )
-SKETCH = FirstImageNetFolder("imagenet-sketch", "imagenet_sketch")
+SKETCH = FirstImageNetFolder("imagenet-sketch", "imagenet_sketch", webdataset="imagenet_sketch")
 TRAIN = ImageNetDataset("train")
+TEST = ImageNetDataset("val", webdataset=prompts.IMAGENET)  # as `VAL`, whose settings need the folder
+
+
+def _folders(name: str, dataset: ImageNetDataset) -> Sequence[Path]:
+    root = data_root()
+    return [root / name, *folder_of(dataset.webdataset())] if root is not None else []
 
 
 def _imagenet1k(split: str, language: str) -> Dataset:
-    return TRAIN if split == "train" else VAL
+    return TRAIN if split == "train" else TEST
 
 
 def _same(dataset: Dataset, split: str, language: str) -> Dataset:
@@ -67,12 +75,18 @@ def objectnet_names(language: str) -> list[str] | None:
     """Returns ObjectNet's own names of its 113 classes in small letters; the user's file comes first."""
     from testbed.data.sets.objectnet import read_mapping
 
-    given = prompts.class_names("objectnet", language, count=OBJECTNET_CLASSES, own=True)
+    folders = folder_of(OBJECTNET.webdataset())
+    given = prompts.class_names("objectnet", language, folders=folders, count=OBJECTNET_CLASSES, own=True)
     return given or [label.lower() for label in read_mapping(OBJECTNET.get_root()).labels]
 
 
+def _objectnet(split: str, language: str) -> Dataset:
+    return OBJECTNET.webdataset() or OBJECTNET
+
+
 def _objectnet_templates(language: str) -> prompts.Templates:
-    return prompts.templates("objectnet", language, same_as=prompts.IMAGENET)
+    folders = folder_of(OBJECTNET.webdataset())
+    return prompts.templates("objectnet", language, folders=folders, same_as=prompts.IMAGENET)
 
 
 # Babel-ImageNet ---------------------------------------------------------------------------------------------------
@@ -107,7 +121,7 @@ def _add() -> None:
     whole = partial(Prompts, count=NUM_CLASSES, same_as=prompts.IMAGENET)
     add_benchmark(
         declare(
-            whole(prompts.IMAGENET, same_as=None),
+            whole(prompts.IMAGENET, same_as=None, folders=partial(_folders, prompts.IMAGENET, TEST)),
             _imagenet1k,
             splits=("test", "train"),
             languages=LANGUAGES,
@@ -132,7 +146,7 @@ def _add() -> None:
     ):
         add_benchmark(
             declare(
-                whole(name),
+                whole(name, folders=partial(_folders, name, dataset)),
                 partial(_same, dataset),
                 languages=LANGUAGES,
                 sizes={"test": size},
@@ -146,7 +160,7 @@ def _add() -> None:
         BenchmarkDataset(
             "objectnet",
             "classification",
-            partial(_same, OBJECTNET),
+            _objectnet,
             sizes={"test": SIZES["objectnet"][0]},
             class_names=objectnet_names,  # type: ignore[arg-type]
             templates=_objectnet_templates,

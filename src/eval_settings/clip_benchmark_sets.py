@@ -1,6 +1,7 @@
 """CLIP benchmark's named data sets for classification, under its names; its tables of facts about them.
 
-What the data are is in `testbed.data`; where class names and prompts come from, in `testbed.data.language.prompts`.
+Each is also read from its webdataset, ``wds_<name>`` or ``wds_<name>_test``, if its original files are missing. What
+the data are is in `testbed.data`; where class names and prompts come from, in `testbed.data.language.prompts`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.torchvision_sets import place
 from testbed.data.sets import voc
+from testbed.data.webdataset.folder import WebDatasetFolder, folder_of, webdataset_instead
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
@@ -27,18 +29,28 @@ if TYPE_CHECKING:
 
 
 class TorchvisionDataset:
-    """A split of one of torchvision's data sets, below the data root."""
+    """A split of one of torchvision's data sets, below the data root, or of its webdataset."""
 
     def __init__(self, name: str, split: str) -> None:
         self.name = name
         self.split = split
 
+    def webdataset(self) -> WebDatasetFolder | None:
+        """The webdataset, if the original files are missing and it is there."""
+        if data_root() is None or torchvision_sets.is_there(torchvision_sets.SETS[self.name], self.split):
+            return None
+        return webdataset_instead(self.name, self.split)
+
     def spec(self) -> dict[str, Any]:
         """Returns the data set, its folder, and the split."""
+        if (other := self.webdataset()) is not None:
+            return other.spec()
         return {"torchvision": self.name, "root": str(place(self.name).absolute()), "split": self.split}
 
     def open(self) -> ImageSource:
         """The images of the split."""
+        if (other := self.webdataset()) is not None:
+            return other.open()
         return torchvision_sets.open_set(self.name, self.split)
 
 
@@ -85,12 +97,18 @@ def _torchvision(name: str, split: str, language: str) -> Dataset:
     return TorchvisionDataset(name, split)
 
 
+def _torchvision_folders(name: str, split: str) -> Sequence[Path]:
+    root, other = data_root(), TorchvisionDataset(name, split).webdataset()
+    return [root / name, *folder_of(other)] if root is not None else []
+
+
 def _add_torchvision() -> None:
     for name, facts in TORCHVISION.items():
         known = torchvision_sets.SETS[name]
+        folders = partial(_torchvision_folders, name, next(iter(known.needs)))
         add_benchmark(
             declare(
-                Prompts(name, known.classes, facts.own),
+                Prompts(name, known.classes, facts.own, folders=folders),
                 partial(_torchvision, name),
                 splits=tuple(known.needs),
                 sizes=facts.sizes,
@@ -104,7 +122,7 @@ def _add_torchvision() -> None:
 
 
 class VOCDataset:
-    """A split of PASCAL VOC 2007: whole images, or every object by itself."""
+    """A split of PASCAL VOC 2007: whole images, or every object by itself; of objects also the webdataset."""
 
     def __init__(self, split: str, objects: bool) -> None:
         self.split = split
@@ -116,12 +134,22 @@ class VOCDataset:
         roots = [own / voc.FOLDER, place("voc2007_multilabel") / voc.FOLDER, own.parent / voc.FOLDER]
         return next((root for root in roots if root.is_dir()), roots[0])
 
+    def webdataset(self) -> WebDatasetFolder | None:
+        """The webdataset, if the original files are missing and it is there."""
+        if data_root() is None or not self.objects or self.get_root().is_dir():
+            return None
+        return webdataset_instead("voc2007", self.split)
+
     def spec(self) -> dict[str, Any]:
         """Returns the folder, the split, and the kind of samples."""
+        if (other := self.webdataset()) is not None:
+            return other.spec()
         return {"voc2007": str(self.get_root().absolute()), "split": self.split, "objects": self.objects}
 
     def open(self) -> ImageSource:
         """The images or the objects."""
+        if (other := self.webdataset()) is not None:
+            return other.open()
         if self.objects:
             return voc.VOCObjects(self.get_root(), "voc2007", self.split)
         return voc.VOCImages(self.get_root(), "voc2007_multilabel", self.split)
@@ -131,9 +159,9 @@ def _voc(objects: bool, split: str, language: str) -> Dataset:
     return VOCDataset(split, objects)
 
 
-def _voc_folders() -> Sequence[Path]:
-    root = data_root()
-    return [root / "voc2007", root / "voc2007_multilabel"] if root is not None else []
+def _voc_folders(objects: bool) -> Sequence[Path]:
+    root, other = data_root(), VOCDataset("test", objects).webdataset()
+    return [root / "voc2007", root / "voc2007_multilabel", *folder_of(other)] if root is not None else []
 
 
 def _add_voc() -> None:
@@ -155,7 +183,7 @@ def _add_voc() -> None:
     ):
         add_benchmark(
             declare(
-                Prompts(name, len(voc.CLASSES), own=True, folders=_voc_folders),
+                Prompts(name, len(voc.CLASSES), own=True, folders=partial(_voc_folders, objects)),
                 partial(_voc, objects),
                 kind=kind,
                 splits=voc.SPLITS,

@@ -37,13 +37,13 @@ class Task(NamedTuple):
     """A task of VTAB.
 
     Attributes:
-        size: The size of the test split.
+        size: The size of the test split; several where it is distributed in several sizes.
         classes: The number of classes.
         tfds: The data set of TFDS whose ``label`` and whose test split are the task's, where there is one.
         collections: Its collections.
     """
 
-    size: int | None
+    size: int | tuple[int, ...] | None
     classes: int | None
     tfds: str = ""
     collections: tuple[str, ...] = ("vtab", VTAB_PLUS)
@@ -51,7 +51,7 @@ class Task(NamedTuple):
 
 _NONE: tuple[str, ...] = ()
 TASKS: dict[str, Task] = {
-    "caltech101": Task(6084, 102, "caltech101"),
+    "caltech101": Task((6084, 6085), 102, "caltech101"),
     "cars": Task(8041, 196, "cars196", _NONE),
     "cifar10": Task(10000, 10, "cifar10", (VTAB_PLUS,)),
     "cifar100": Task(10000, 100, "cifar100"),

@@ -60,7 +60,7 @@ def _part(name: str) -> EvalSetting:
     which, description = PARTS[name]
     classes = partial(listed_classes, which)
     return imagenet_setting(
-        name, ImageNetDataset(name, classes), SIZES[name], class_sublist=classes(), description=description
+        name, ImageNetDataset(name, classes, name), SIZES[name], class_sublist=classes(), description=description
     )
 
 

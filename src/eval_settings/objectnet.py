@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.webdataset.folder import WebDatasetFolder, webdataset_instead
 from testbed.eval_settings.benchmark_families.imagenet import (
     NUM_CLASSES,
     SIZES,
@@ -19,6 +20,7 @@ from testbed.eval_settings.benchmark_families.imagenet import (
 )
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
+from testbed.paths import data_root
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ class ObjectNetDataset(StandardDataset):
         first = super().get_root()
         second = first.with_name(FOLDERS[1])
         return second if second.is_dir() and not first.is_dir() else first
+
+    def webdataset(self) -> WebDatasetFolder | None:
+        """The webdataset of the 113 classes, with the red border, if the folder is missing and it is there."""
+        return None if data_root() is None or self.get_root().is_dir() else webdataset_instead("objectnet", "test")
 
     def spec(self) -> dict[str, Any]:
         """Returns the folder."""

@@ -121,7 +121,7 @@ def test_every_setting_runs(run, tmp_path):
         if not name.startswith(("digits", "clip-cc-bench")) and BENCHMARKS.canonical(name) is None
         if name not in known_tables() and name not in QUESTIONS  # tables, which are asked in tests of their own
         if name not in left_out
-        if not name.startswith(("model-vs-human.", "openood.", "waterbirds", "easy-vqa", "photos"))  # their own tests
+        if not name.startswith(("model-vs-human.", "openood.", "waterbirds", "easy-vqa", "photos", "misc"))  # own tests
         if not name.startswith(SHIFTS)  # in a test of their own as well
         if name != "imagenet-w" or importlib.util.find_spec("imagenet_w")  # its watermark is a package of its own
     ]

@@ -241,6 +241,7 @@ def test_another_clean_setting_is_chosen_by_name(digits):
         (["--models", "nobody"], "nobody"),
         (["--metric", "nothing"], "the store has no results to draw"),
         (["--width", "wide", "--formats", "pdf"], "'wide' is neither column, text nor a number of points"),
+        (["--kinds", "compute"], "--kinds compute needs --compute FILE"),
         (["--width", "column"], "--width is for images; ask for them with --formats pdf"),
     ],
 )
@@ -258,7 +259,7 @@ def test_what_is_skipped_is_one_line_by_reason():
 def test_every_kind_has_a_figure(drawn):
     prefixes = {"shifts": "shift-", "severity": "severity-"}
     assert list(KINDS) == list(DRAWN)
-    for kind in set(KINDS) - {"training"}:  # of a watched run: test_training_curves.py
+    for kind in set(KINDS) - {"training", "compute"}:  # test_training_curves.py and test_compute_fits.py
         assert any(name.startswith(prefixes.get(kind, kind)) for name in drawn[0]), kind
 
 

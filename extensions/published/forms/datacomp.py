@@ -1,4 +1,8 @@
-"""DataComp's ``eval_results.jsonl``: a record for each data set, with all metrics; the model is the file's name."""
+"""DataComp's ``eval_results.jsonl``: a record for each data set, with all metrics.
+
+The model is the file's name; that of the folder, for a file of DataComp's own name; or that in the records, which
+``testbed export datacomp`` writes.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ COPY = "main_metric"  # a copy of one of the other values
 COUNT = "count_"
 SUGAR_CREPE = "comp/sugarcrepe_"
 FIELDS = ("key", "dataset", "metrics")
+MODEL = "model"
+OWN_NAME = "eval_results"
 # The files of Apple's MobileCLIPs → open_clip's names.
 MODELS = {
     "mobileclip_s1": "MobileCLIP-S1,datacompdr",
@@ -52,11 +58,12 @@ def matches(document: Document) -> bool:
 
 def read(document: Document, reading: Reading) -> None:
     """Yields all metrics; those of a group of samples, ``acc_region:0``, have the group as their slice."""
-    model = MODELS.get(document.stem, document.stem)
+    name = document.stem if document.stem != OWN_NAME else next(iter(document.folders), document.stem)
     for number, record in enumerate(document.records, start=1):
-        document.require_columns(FIELDS, given=record)
+        document.require_columns((*FIELDS, *((MODEL,) if MODEL in record else ())), given=record)
         metrics, row = record.get("metrics"), f"record {number}"
-        document.require_texts(record, ("key",), row)
+        document.require_texts(record, ("key", *((MODEL,) if MODEL in record else ())), row)
+        model = record.get(MODEL) or MODELS.get(name, name)
         if not isinstance(metrics, dict):
             raise StoreError(f"{document.path}, {row}: metrics should be an object")
         document.require_columns([metric for metric in metrics if _is_known(metric)], given=metrics)

@@ -58,7 +58,19 @@ def test_a_table_of_timm_whose_name_tells_no_setting_is_kept_with_that_reason(pu
 def test_accuracies_are_not_those_of_a_setting_that_measures_detection(publish):
     metrics = json.dumps({"key": "imagenet-o", "metrics": {"acc1": 0.5}, "dataset": "ImageNet-O"})
     added = publish("ViT-B-32,openai.jsonl", metrics + "\n")
+    assert [(c.eval_setting, c.why) for c in added.claims] == [("datacomp/imagenet-o", None)]
+    header = "acc1,acc5,mean_per_class_recall,dataset,model,pretrained,task,mean_average_precision,model_fullname\n"
+    added = publish("b.csv", f"{header}0.5,,,imagenet-o,ViT-B-32,openai,zeroshot_classification,,ViT-B-32 openai\n")
     assert [(c.eval_setting, c.why) for c in added.claims] == [("imagenet-o", OTHER_MEASURE["imagenet-o"])]
+
+
+def test_the_model_of_datacomps_results_is_that_of_the_record_or_of_the_folder(publish):
+    record = {"key": "mnist", "metrics": {"acc1": 0.5}, "dataset": "MNIST"}
+    for name, given in (
+        ("results.jsonl", {**record, "model": "RN50,openai"}),
+        ("RN50,openai/eval_results.jsonl", record),
+    ):
+        assert {c.model for c in publish(name, json.dumps(given) + "\n").claims} == {"RN50,openai"}
 
 
 def test_timms_throughput_is_no_claim(publish):
@@ -162,8 +174,8 @@ def test_datacomps_results_with_groups_of_samples(publish):
     assert [(c.eval_setting, c.metric, c.slice, c.value, c.n, c.why) for c in added.claims] == [
         ("vtab/caltech101", "top1", "overall", 0.83, None, None),
         ("flickr30k", "mean_recall@1", "overall", 0.5, None, None),
-        ("fairness/geode", "acc_region", "0", 0.75, 2395, NO_SETTING),
-        ("fairness/geode", "acc_wg", "overall", 0.25, None, NO_SETTING),
+        ("fairness/geode", "acc_region", "0", 0.75, 2395, None),
+        ("fairness/geode", "acc_wg", "overall", 0.25, None, None),
         ("sugar_crepe/add_att", "text_acc", "overall", 0.125, None, None),
     ]
     assert added.source.left_out == {"count_region": 1, "main_metric": 1}

@@ -9,7 +9,7 @@ from testbed.data.remote_folder import RemoteFolder
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards, splits
 from testbed.errors import DataError, DefinitionError
 from testbed.inputs import ENV_DATA, is_url
-from testbed.paths import data_root_text, expanded, fill_root
+from testbed.paths import data_root, data_root_text, expanded, fill_root
 
 if TYPE_CHECKING:
     from testbed.data.webdataset.source import WebDataset
@@ -77,9 +77,10 @@ def find_webdataset(name: str) -> str | Path:
 
     In the data root, ``{dataset}`` and ``{dataset_cleaned}`` are replaced by the name (in the latter with ``-`` for
     ``/``), as on CLIP benchmark's command line; the result is the data set's folder. A URL without them is the data
-    set's folder too. Otherwise it is the first existing folder of ``wds_<name with - for />``, ``wds/<name>`` and
-    ``<name>`` below the data root, or the data root itself if it contains a data set. Where the name has no
-    influence on the place, it has no dot, since what follows a dot may be a split (``pets.val``).
+    set's folder too. Otherwise it is the first existing folder of ``wds_<name with - for />``, the same with
+    ``_test`` (DataComp's form), ``wds/<name>`` and ``<name>`` below the data root, or the data root itself if it
+    contains a data set. Where the name has no influence on the place, it has no dot, since what follows a dot may be a
+    split (``pets.val``).
 
     Args:
         name: Such as ``vtab/cifar10``.
@@ -89,11 +90,11 @@ def find_webdataset(name: str) -> str | Path:
     """
     check_name(name)
     root = data_root_text()
-    candidates = [f"wds_{name.replace('/', '-')}", f"{PREFIX}{name}", name]
+    candidates = [*_folder_names(name), name]
     if not root:
         raise DataError(
             f"data set {PREFIX}{name}: no data root is set; give --data-root DIR or set {ENV_DATA}, where"
-            f" DIR/{candidates[0]} (or DIR/{candidates[1]}, or DIR/{name}) holds it"
+            f" DIR/{candidates[0]} (or DIR/{PREFIX}{name}, or DIR/{name}) holds it"
         )
     filled = fill_root(root, name)
     unnamed = filled == root and "." in name.rpartition("/")[2]
@@ -117,6 +118,34 @@ def find_webdataset(name: str) -> str | Path:
         " itself; one of these should be there, or give another --data-root; testbed run --download gets CLIP"
         " benchmark's"
     )
+
+
+def _folder_names(name: str) -> list[str]:
+    """The folders of a named webdataset below the data root, in the order in which they are tried."""
+    cleaned = f"wds_{name.replace('/', '-')}"
+    return [cleaned, f"{cleaned}_test", f"{PREFIX}{name}"]
+
+
+def webdataset_instead(name: str, split: str) -> WebDatasetFolder | None:
+    """A split of the webdataset of a named data set below the data root, for use if its original files are missing.
+
+    Args:
+        name: Such as ``cifar10``.
+        split: The split.
+
+    Returns:
+        None if there is no such folder, or it does not have the split.
+    """
+    root = data_root()
+    folders = [root / folder for folder in _folder_names(name)] if root is not None else []
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    return WebDatasetFolder(name, split) if folder is not None and (folder / split / NSHARDS).is_file() else None
+
+
+def folder_of(other: WebDatasetFolder | None) -> list[Path]:
+    """The folder of class names and templates of a webdataset below the data root; empty without one."""
+    place = other.location() if other is not None else None
+    return [place] if isinstance(place, Path) else []
 
 
 def local_copy(place: str | Path, split: str | None) -> Path:

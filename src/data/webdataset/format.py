@@ -28,6 +28,7 @@ METADATA = (CLASS_NAMES, TEMPLATES, DATASET_TYPE)
 IMAGE_EXTENSIONS = ("webp", "png", "jpg", "jpeg")  # the first that a sample has is its image
 LABEL_EXTENSION = {"classification": "cls", "multilabel": "npy", "retrieval": "txt"}
 KINDS = tuple(LABEL_EXTENSION)
+ATTRIBUTES = "attributes"  # a kind of label that no data set declares: integers in KEY.npy, beside a class in KEY.cls
 
 _MOST_SHARDS = 1_000_000
 _ESCAPED = re.compile(r"(\\+)n")
@@ -155,12 +156,12 @@ def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
     """A sample's target, and the number of classes if its label shows it.
 
     Args:
-        kind: One of `KINDS`.
+        kind: One of `KINDS`, or `ATTRIBUTES`.
         data: The content of its label.
 
     Returns:
-        A class index and None; the class indices and the length of the vector; or a list of
-        captions and None.
+        A class index and None; the class indices and the length of the vector; a list of captions and None; or a
+        list of integers and None.
 
     Raises:
         ValueError: If the label is invalid; the message quotes it.
@@ -171,22 +172,31 @@ def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
         return int(data), None
     if kind == "multilabel":
         return _read_vector(data)
+    if kind == ATTRIBUTES:
+        return _load_vector(data, "an integer for each attribute", "iu").tolist(), None
     try:
         return split_captions(data.decode("utf-8")), None
     except UnicodeDecodeError as error:
         raise ValueError(f"its captions are not UTF-8 text: {error}") from error
 
 
-def _read_vector(data: bytes) -> tuple[list[int], int]:
+def _load_vector(data: bytes, content: str, kinds: str) -> Any:
     import numpy as np
 
     try:
         vector = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as error:  # numpy raises almost anything on files of other formats
         raise ValueError(f"its label is not an .npy file of numbers: {error}") from error
-    if not isinstance(vector, np.ndarray) or vector.ndim != 1 or vector.dtype.kind not in "bifu":
+    if not isinstance(vector, np.ndarray) or vector.ndim != 1 or vector.dtype.kind not in kinds:
         form = f"{vector.dtype} {list(vector.shape)}" if isinstance(vector, np.ndarray) else "an archive of arrays"
-        raise ValueError(f"its label is {form}; it should be a vector with 0 or 1 for each class")
+        raise ValueError(f"its label is {form}; it should be a vector with {content}")
+    return vector
+
+
+def _read_vector(data: bytes) -> tuple[list[int], int]:
+    import numpy as np
+
+    vector = _load_vector(data, "0 or 1 for each class", "bifu")
     if not np.isin(vector, (0, 1)).all():
         odd = vector[~np.isin(vector, (0, 1))][0]
         raise ValueError(f"its label contains {odd}; it should have 0 or 1 for each class")

@@ -18,11 +18,16 @@ from testbed.data.decode import image_digest
 from testbed.data.file_index import FileIndex
 from testbed.data.left_out import HIDDEN, NO_SAMPLE, LeftOutLog, is_hidden
 from testbed.data.threads import Stop, StoppedError, reading_threads
-from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
+from testbed.data.webdataset.format import ATTRIBUTES, IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
 
 _BLOCK = 512  # bytes; of tar
 _LARGEST_LABEL = 1 << 26
+# Kind → extension of a label that is read → its kind; the first one is required.
+_LABELS: dict[str, dict[str, str]] = {
+    **{kind: {extension: kind} for kind, extension in LABEL_EXTENSION.items()},
+    ATTRIBUTES: {"npy": ATTRIBUTES, LABEL_EXTENSION["classification"]: "classification"},
+}
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
 _LFS = b"version https://git-lfs"
 
@@ -35,7 +40,7 @@ class ShardIndex(FileIndex):
         keys: The name of each sample: the common prefix of its members.
         offsets: The offset of each image.
         sizes: The number of bytes of each image.
-        labels: The targets, from `read_label`.
+        labels: The targets, from `read_label`; of the kind `ATTRIBUTES` a pair: the class, or None, and the attributes.
         widths: The number of classes of each label, or None.
         digests: A digest of each image's content.
         left_out: Members that do not belong to a sample, as `LeftOut.as_object` has them; not a column.
@@ -123,7 +128,7 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
 def _check_dots(path: Path, key: str, sample: _Sample, kind: str) -> None:
     """Refuses names with dots in front of their extension, which would be samples if a key could have a dot."""
     images = [other for other in sample.others if other.rpartition(".")[2] in IMAGE_EXTENSIONS]
-    labels = [other for other in sample.others if other.rpartition(".")[2] == LABEL_EXTENSION[kind]]
+    labels = [other for other in sample.others if other.rpartition(".")[2] in _LABELS[kind]]
     whole = any(extension in sample.places for extension in IMAGE_EXTENSIONS)
     if images and (labels or not whole):
         raise DataError(
@@ -209,7 +214,7 @@ def _take(
     if extension in sample.places:
         raise DataError(f"the shard {path} has two members {key}.{extension}; each sample needs a different key")
     sample.places[extension] = (member.offset_data, member.size)
-    if not (is_image or extension == LABEL_EXTENSION[kind]):
+    if not (is_image or extension in _LABELS[kind]):
         return
     if not is_image and member.size > _LARGEST_LABEL:
         raise DataError(f"the shard {path}: {member.name!r} has {member.size:,} bytes, too many for a label")
@@ -219,24 +224,28 @@ def _take(
         sample.content[extension] = image_digest(data)
         return
     try:
-        sample.content[extension] = read_label(kind, data)
+        sample.content[extension] = read_label(_LABELS[kind][extension], data)
     except ValueError as error:
         raise DataError(f"the shard {path}: sample {key!r}: {error}") from error
 
 
 def _add(index: ShardIndex, key: str, sample: _Sample, kind: str) -> None:
-    wanted = LABEL_EXTENSION[kind]
+    wanted = next(iter(_LABELS[kind]))
     image = next((extension for extension in IMAGE_EXTENSIONS if extension in sample.places), None)
     if image is None or wanted not in sample.places:
         lacking = f"image ({', '.join(IMAGE_EXTENSIONS)})" if image is None else f"label .{wanted}"
         fitting = [kind for kind, extension in LABEL_EXTENSION.items() if extension in sample.places]
-        hint = f"; dataset_type.txt should say {fitting[0]}?" if image is not None and fitting else ""
+        known = image is not None and fitting and kind != ATTRIBUTES
+        hint = f"; dataset_type.txt should say {fitting[0]}?" if known else ""
+        needing = "a data set with attributes" if kind == ATTRIBUTES else f"a {kind} data set"
         raise DataError(
-            f"the shard {index.path}: sample {key!r} has no {lacking}, which a {kind} data set needs; it has"
+            f"the shard {index.path}: sample {key!r} has no {lacking}, which {needing} needs; it has"
             f" {', '.join(f'.{place}' for place in sample.places)}{hint}"
         )
     offset, size = sample.places[image]
     target, width = sample.content[wanted]
+    if kind == ATTRIBUTES:
+        target = [sample.content.get(LABEL_EXTENSION["classification"], (None, None))[0], target]
     row = (key, offset, size, target, width, sample.content[image])
     for column, value in zip(ShardIndex.COLUMNS, row, strict=True):
         getattr(index, column).append(value)

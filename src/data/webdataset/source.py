@@ -52,7 +52,7 @@ class WebDataset(ImageSource):
         try:
             shards = _shards(folder)
             self.kind, self.class_names, self.templates = read_metadata(self.root)
-            indexes = index_shards(shards, self.kind)
+            indexes = self._index(shards)
             self.num_classes = self._check_classes(indexes)
         except DataError as error:
             raise DataError(f"data set {self.name!r}: {error}") from error
@@ -66,6 +66,10 @@ class WebDataset(ImageSource):
         self._offsets = np.array([offset for shard in indexes for offset in shard.offsets], np.int64)
         self._sizes = np.array([size for shard in indexes for size in shard.sizes], np.int64)
         self._digests = [digest for shard in indexes for digest in shard.digests]
+
+    def _index(self, shards: Sequence[Path]) -> list[ShardIndex]:
+        """Indexes the shards."""
+        return index_shards(shards, self.kind)
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""

@@ -146,7 +146,7 @@ class EvalSetting:
             also serve this one.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
-            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
+            ``"selection"``, ``"association"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.

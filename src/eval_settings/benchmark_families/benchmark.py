@@ -163,7 +163,8 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
     setting = EvalSetting(
         name=str(name),
         dataset=dataset.dataset(split, language),
-        size=dataset.sizes.get(split),
+        **_sizes(dataset, split),
+        metrics_fn=dataset.metrics_fn if name.task == ZERO_SHOT else None,
         task=dataset.kind if name.task == ZERO_SHOT else name.task,
         language=language,
         image_set=str(BenchmarkName(dataset.name, split=name.split)),
@@ -202,7 +203,7 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
     return EvalSetting(
         name=str(name),
         dataset=dataset.dataset(split, language),
-        size=dataset.sizes.get(split),
+        **_sizes(dataset, split),
         task=LINEAR_PROBE,
         image_set=str(BenchmarkName(dataset.name, split=name.split)),
         keep_embeddings=True,
@@ -215,6 +216,12 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
         num_classes=classes["num_classes"],
         description=dataset.description,
     )
+
+
+def _sizes(dataset: BenchmarkDataset, split: str) -> dict[str, Any]:
+    sizes = dataset.sizes.get(split)
+    first, *others = sizes if isinstance(sizes, tuple) else (sizes,)
+    return {"size": first, "other_sizes": others}
 
 
 def _prompts(dataset: BenchmarkDataset, language: str) -> dict[str, Any]:

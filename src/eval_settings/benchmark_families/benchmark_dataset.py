@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.setting import Dataset
@@ -27,7 +28,7 @@ class BenchmarkDataset:
         splits: The splits, the evaluated one first.
         languages: The languages, the default one first.
         any_language: True if another language may also be named; files then provide class names and templates in it.
-        sizes: Split → number of samples, if known.
+        sizes: Split → number of samples, if known; several where the split is distributed in several sizes.
         class_names: Maps a language to a name for each class; None means the data set's own names.
         templates: Maps a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
             classification.
@@ -35,6 +36,8 @@ class BenchmarkDataset:
         description: A one-line description.
         num_classes: The number of classes, or a function of the language that gives it; it must match a classifier's
             logits. None where it is not known.
+        metrics_fn: The metrics of the data set's own task, as in `testbed.eval_settings.base.setting.EvalSetting`; None
+            means the usual ones.
         about_prompts: Maps a language to lines for a run's report, where class names or templates are in no file.
     """
 
@@ -44,12 +47,13 @@ class BenchmarkDataset:
     splits: tuple[str, ...] = ("test",)
     languages: tuple[str, ...] = ("en",)
     any_language: bool = False
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
     class_names: Names | None = None
     templates: Templates | None = None
     collections: tuple[str, ...] = ()
     description: str = ""
     num_classes: int | Callable[[str], int] | None = None
+    metrics_fn: Callable[..., Any] | None = None
     about_prompts: Callable[[str], Sequence[str]] | None = None
 
     def __post_init__(self) -> None:

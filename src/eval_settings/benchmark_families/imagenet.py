@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from testbed.data.sets.imagenet import class_names, templates
+from testbed.data.webdataset.folder import WebDatasetFolder, webdataset_instead
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, StandardDataset
+from testbed.paths import data_root
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
@@ -68,12 +70,15 @@ class ImageNetDataset(StandardDataset):
     Args:
         name: The folder below the data root.
         classes: Gives the classes that it has; None means all 1,000.
+        webdataset: The name of the webdataset that is read if the folder is missing, with labels in the order of the
+            classes; empty for none.
     """
 
-    def __init__(self, name: str, classes: Callable[[], Sequence[int]] | None = None) -> None:
+    def __init__(self, name: str, classes: Callable[[], Sequence[int]] | None = None, webdataset: str = "") -> None:
         super().__init__(name=name)
         self.classes = classes
         self.part = False
+        self.other = webdataset
 
     def partly(self) -> Self:
         """The same data set where some of its classes, or of their images, may be missing."""
@@ -81,8 +86,16 @@ class ImageNetDataset(StandardDataset):
         other.part = True
         return other
 
+    def webdataset(self) -> WebDatasetFolder | None:
+        """The webdataset, if the folder is missing and it is there."""
+        if not self.other or self.part or data_root() is None or self.get_root().is_dir():
+            return None
+        return webdataset_instead(self.other, "test")
+
     def spec(self) -> dict[str, Any]:
         """Returns the folder, and its classes."""
+        if (other := self.webdataset()) is not None:
+            return other.spec()
         classes = list(self.classes()) if self.classes is not None else "all"
         return {**super().spec(), "imagenet_classes": classes, **({"part": True} if self.part else {})}
 
@@ -90,6 +103,8 @@ class ImageNetDataset(StandardDataset):
         """The images."""
         from testbed.data.sets.imagenet import ImageNetFolder
 
+        if (other := self.webdataset()) is not None:
+            return other.open()
         classes = self.classes() if self.classes is not None else None
         return ImageNetFolder(self.get_root(), str(self.name), classes, self.part)
 
