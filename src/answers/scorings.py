@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from testbed.answers import captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
+from testbed.answers import by_set, captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
 from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import open_answers as published_open
+from testbed.answers.published import options_by_set as published_options
 from testbed.answers.published import reasoning as published_reasoning
+from testbed.answers.published import short_answers_by_set as published_short
 from testbed.answers.published import spatial as published_spatial
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import (
@@ -135,6 +138,8 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "short": AnswerScoring(
         _choice_or_judge(choice.multiple_choice), _choice_or_judge(published_choice.multiple_choice), judged=True
     ),
+    "open": AnswerScoring(reasoning.equal, reasoning.left_to_judge, judged=True),
+    "graded": _LEFT,
     "charxiv": _LEFT,
     "pairs": _LEFT,
     "mmvet": _LEFT,
@@ -151,6 +156,30 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=either),
     "transcription": AnswerScoring(transcriptions.f1, transcriptions.published_f1),
     "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),
+    "medq": AnswerScoring(by_set.medq, published_options.medq),
+    "medq_deg": AnswerScoring(
+        choice.multiple_choice, partial(published_options.medq, letters="ABCDE"), choices=by_columns
+    ),
+    "last_letter": AnswerScoring(choice.multiple_choice, published_options.last_letter, choices=by_columns),
+    "letter_list": AnswerScoring(reasoning.letters, published_options.letter_list, choices=by_columns, several=True),
+    "letter_set": AnswerScoring(
+        reasoning.letters, published_options.letter_set, choices=lettered("ABCDE"), several=True
+    ),
+    "letter_set_to_g": AnswerScoring(
+        reasoning.letters,
+        partial(published_options.letter_set, letters="ABCDEFG"),
+        choices=lettered("ABCDEFG"),
+        several=True,
+    ),
+    "lego": AnswerScoring(by_set.lego, published_options.lego, draws=True),
+    "crpe": AnswerScoring(by_set.crpe, published_options.crpe),
+    "phyx": AnswerScoring(reasoning.equal, published_short.phyx, judged=True),
+    "phyx_choice": AnswerScoring(
+        reasoning.letters, published_options.phyx_choice, judged=True, choices=lettered("ABCD")
+    ),
+    "vlm_blind": AnswerScoring(by_set.vlm_blind, published_short.vlm_blind),
+    "visfactor": AnswerScoring(by_set.visfactor, published_short.visfactor),
+    "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

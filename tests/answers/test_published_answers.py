@@ -1,6 +1,6 @@
 """The rules `vlmevalkit`, and prompts, against what VLMEvalKit's own functions say.
 
-See tests/assets/make_published_answers.py, make_published_reasoning.py and make_published_letters.py.
+See tests/assets/make_published_answers.py, and the scripts beside it that make the other files.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ OTHER_NUMBERS |= {"zero_bench": 300, "erqa": 300}
 OTHER_NUMBERS |= dict.fromkeys(
     ("spatial", "transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
 )
+BY_SET = ("medq", "medq_deg", "last_letter", "letter_list", "letter_set", "letter_set_to_g", "lego", "crpe", "phyx")
+BY_SET += ("phyx_choice", "vlm_blind", "visfactor", "unit_box")
+OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 JUDGED = (
     "short",
@@ -36,6 +39,8 @@ JUDGED = (
     "mmvet",
     "simple_vqa",
     "pairs",
+    "open",
+    "graded",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -48,7 +53,7 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    files = ("published_answers", "published_reasoning", "published_letters")
+    files = ("published_answers", "published_reasoning", "published_letters", "published_by_set")
     return [answer for file in files for answer in read(file)["answers"]]
 
 
@@ -87,8 +92,8 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
 
 
 def test_every_prompt_is_the_published_one():
-    prompts = read("published_reasoning")["prompts"] + read("published_letters")["prompts"]
-    for name, columns, size, parts in prompts:
+    files = ("published_reasoning", "published_letters", "published_by_set")
+    for name, columns, size, parts in [prompt for file in files for prompt in read(file)["prompts"]]:
         known = known_tables()[name]
         questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
         (turn,) = questions.prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from testbed.answers import prompts
 from testbed.data.video_frames import Frames
+from testbed.eval_settings.base.question_kind import Questions
+from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
+from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
-
-
-@dataclass(frozen=True)
-class Questions:
-    """The prompt, scoring and report of a table of questions.
-
-    Attributes:
-        prompt: Makes the turns of the user from a row.
-        scoring: The scoring of answers; a name in `testbed.answers.scorings.SCORINGS`.
-        report: The report; a name in `testbed.answers.reports.report.REPORTS`.
-        table: The set with the same table, whose file is taken where there is none of this set's name.
-        generation: Fields of `GenerationConfig` that the benchmark asks for.
-        required: The columns that the table must have.
-        lacks: The reason why answers cannot be scored, if any.
-        frames: The frames of a video that are shown, if the table is of videos.
-        subtitles: Also shows their subtitles.
-        origin: The origin of the table, for messages.
-    """
-
-    prompt: Callable[..., Any]
-    scoring: str = "multiple_choice"
-    report: str = "accuracy"
-    table: str = ""
-    generation: Mapping[str, Any] = field(default_factory=dict)
-    required: tuple[str, ...] = ("question",)
-    lacks: str = ""
-    frames: Frames | None = None
-    subtitles: bool = False
-    origin: str = ""
 
 
 CHOICE = Questions(prompts.multiple_choice)
@@ -174,6 +148,8 @@ BENCHMARKS: dict[str, Questions] = {
     "ERQA": _reasoning("erqa", prompts.placed_by_index),
     "ZEROBench": _ZERO_BENCH,
     "ZEROBench_sub": _ZERO_BENCH,
+    **SETS_BY_JUDGES,
+    **SETS_BY_RULES,
     "Video-MME_8frame": _video_mme(Frames(8)),
     "Video-MME_64frame": _video_mme(Frames(64)),
     "Video-MME_8frame_subs": _video_mme(Frames(8), subtitles=True),
@@ -210,6 +186,8 @@ _CLASSES = {
     ("HLEDataset", "ImageShortQADataset"): _SHORT,
     ("ImageBaseDataset", "OCRBench"): OCRBENCH,
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
+    **CLASSES_BY_JUDGES,
+    **CLASSES_BY_RULES,
 }
 
 

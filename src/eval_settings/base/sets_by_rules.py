@@ -1,0 +1,50 @@
+"""Sets that VLMEvalKit scores by rules of their own, by the classes there or by name."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from testbed.answers import choice_prompts, prompts
+from testbed.eval_settings.base.question_kind import Questions
+
+_VISFACTOR = ("question", "category_id", "eval_index")
+
+# By the classes that make the prompts and score.
+CLASSES_BY_RULES: dict[tuple[str, str], Questions] = {
+    ("MedqbenchMCQDataset", "MedqbenchMCQDataset"): Questions(choice_prompts.medical, "medq", "kinds"),
+    ("MedQDEGBenchDataset", "MedQDEGBenchDataset"): Questions(choice_prompts.degraded, "medq_deg", "kinds"),
+    ("M3oralBenchDataset", "M3oralBenchDataset"): Questions(choice_prompts.one_letter, "last_letter", "kinds"),
+    ("SIUOMCQDataset", "SIUOMCQDataset"): Questions(choice_prompts.one_letter_only, "last_letter", "kinds"),
+    ("AffordanceDataset", "AffordanceDataset"): Questions(choice_prompts.affordance, "letter_list", "kinds"),
+    ("TreeBench", "TreeBench"): Questions(choice_prompts.letter_directly, "mme_realworld", "kinds"),
+    ("XLRSBench", "XLRSBench"): Questions(choice_prompts.with_options, "letter_set", "tasks"),
+    ("OmniEarthMCQBench", "OmniEarthMCQBench"): Questions(choice_prompts.with_options, "letter_set_to_g", "tasks"),
+    ("CRPE", "CRPE"): Questions(prompts.question, "crpe", "crpe"),
+    ("ImageMCQDataset", "VLMBlind"): Questions(
+        prompts.multiple_choice, "vlm_blind", "kinds", required=("question", "task")
+    ),
+    ("TDBenchGrounding", "TDBenchGrounding"): Questions(choice_prompts.box, "unit_box", "kinds"),
+    ("ImageBaseDataset", "VizWiz"): Questions(prompts.question, "vqa_accuracy", "vqa"),
+    ("PlotQA", "PlotQA"): Questions(prompts.question, "relaxed", "vqa"),
+}
+# By the names of the sets, where prompt, scoring or report depends on it.
+SETS_BY_RULES: dict[str, Questions] = {
+    **{
+        f"VisFactor{subset}{form}": Questions(
+            partial(choice_prompts.visfactor, in_steps=bool(form)),
+            "visfactor",
+            "visfactor",
+            f"VisFactor{subset}",
+            required=_VISFACTOR,
+        )
+        for subset in ("", "_GE", "_GH", "_GN")
+        for form in ("", "_CoT")
+    },
+    **{
+        f"PhyX_{size}{kind}": Questions(prompts.question, scoring, "kinds")
+        for size in ("", "mini_")
+        for kind, scoring in (("OE", "phyx"), ("MC", "phyx_choice"))
+    },
+    "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
+    "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
+}
