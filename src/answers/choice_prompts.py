@@ -24,6 +24,11 @@ _BOX = (
     " additional text. Respond with relative coordinates between 0 and 1, with top left corner (0, 0), top right (1, 0)"
     " and bottom right (1, 1)."
 )
+_AGENT = (
+    "You are a GUI agent. You are given a task and a screenshot of the screen. You need to perform pyautogui"
+    " click/moveTo action to complete the task. The answer format is `pyautogui.click(x=?, y=?), x and y is necessary`"
+)
+_CLICK = "Please complete the following tasks by clicking using `pyautogui.click`:\n{}"
 _RULES = """Process multiple-choice questions under STRICT rules:
                         1. Final answer MUST be valid Python list:
                         - Format examples: ['A'] or ['B','D']
@@ -143,3 +148,9 @@ def box(row: Row) -> list[Turn]:
     """TDBench: the pictures, and the request for the box of the object that the question names."""
     (turn,) = column(row, "question")
     return [[*turn[:-1], _BOX.format(turn[-1])]]
+
+
+def click(row: Row) -> list[Turn]:
+    """ScreenSpot and others: what an agent does (VLMEvalKit's system prompt), the screenshot, and the task."""
+    (turn,) = column(row, "question")
+    return [[_AGENT, *turn[:-1], _CLICK.format(turn[-1])]]

@@ -45,7 +45,9 @@ _WITH_REASONING = {
         "\nPlease answer this question with reasoning. First output your reasoning process in <think> </think> tags and"
         " then output the final answer in <answer> </answer> tags."
     ),
-    False: "\n请用推理来回答这个问题。首先在<think></think>标签中输出推理过程，然后在<answer></answer>标签中输入最终答案。",
+    False: (
+        "\n请用推理来回答这个问题。首先在<think></think>标签中输出推理过程，然后在<answer></answer>标签中输入最终答案。"
+    ),
 }
 _SIGNIFICANT = {
     True: "The final answer should retain {} significant figures.",

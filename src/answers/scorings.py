@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from testbed.answers import by_set, captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
+from testbed.answers import (
+    by_set,
+    captions,
+    choice,
+    documents,
+    numbers,
+    open_answers,
+    reasoning,
+    transcriptions,
+    yes_no,
+)
+from testbed.answers.boxes import of_corners, of_size
+from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
@@ -105,6 +117,10 @@ def _choice_or_judge(of_choice: Reading) -> Reading:
     return lambda columns, text: (of_choice if is_choice(columns) else reasoning.left_to_judge)(columns, text)
 
 
+def _of_clicks(clicks: Clicks) -> AnswerScoring:
+    return AnswerScoring(clicks.default, clicks.published)
+
+
 _LETTERS = lettered("ABCDEFGH")
 _LEFT = AnswerScoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
@@ -180,6 +196,11 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "vlm_blind": AnswerScoring(by_set.vlm_blind, published_short.vlm_blind),
     "visfactor": AnswerScoring(by_set.visfactor, published_short.visfactor),
     "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
+    "key_information": AnswerScoring(documents.fields, documents.published_fields),
+    "page_text": AnswerScoring(documents.page, documents.published_page),
+    "click": _of_clicks(Clicks(partial(of_size, last=1))),
+    "click_between": _of_clicks(Clicks(of_corners)),
+    "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

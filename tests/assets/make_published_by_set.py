@@ -3,7 +3,8 @@ r"""Made ``published_by_set.json.gz``: what VLMEvalKit's own classes say of answ
     python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT
 
 As ``make_published_answers.py``, whose forms of answers these are. Where VLMEvalKit asks a judge the file says that
-nothing was read. The file was made once; it is not made again.
+nothing was read. CC-OCR's evaluators import zss, apted, nltk and json_repair. The file was made once; it is not made
+again.
 """
 
 from __future__ import annotations
@@ -42,6 +43,27 @@ PHYX = """
     {T}| {t} |It is {t}.|{{'content': '{t}'}}|{{'content': ''}}|\\boxed{{\\frac{{1}}{{2}}
     \\boxed{{\\dfrac{{1}}{{2}}}}|{u}||{{'a': 1}}
     Failed to obtain answer via API.
+"""
+CLICKS = """
+    pyautogui.click(x={x}, y={y})|x={x}, y={y}|pyautogui.click(x=1, y=2)\\npyautogui.click(x={x}, y={y})|({x}, {y})
+    pyautogui.click(x={x},y={y})|pyautogui.moveTo(x={x}, y={y})||x=1.2.3, y=4|[{x}, {y}]|click({x}, {y})|x: {x}, y: {y}
+"""
+FIELDS = [
+    '{"total": "3.50", "date": "2019-01-02"}',
+    '{"menu": [{"name": "cake", "count": "2"}, {"name": "juice 100ml", "count": 1}], "total": "3"}',
+    '{"name": "张 三", "items": ["a", " b ", ""], "nested": {"a": {"b": "c ,d"}}}',
+    '{"menu": [], "total": null, "n": 3}',
+    '[{"a": "1"}, {"a": "2"}]',
+]
+PAGES = ["\\frac{a}{b} + c", "Title\nThe first line.  The second.", "C1=CC=CC=C1", "标题 正文", "<smiles>CCO</smiles>"]
+PAGE = """
+    {t}|```latex\\n{t}\\n```|```\\n{t}```|\\documentclass{{a}}\\begin{{document}}{t}\\end{{document}}
+    It is:\\n{t}||<smiles>{t}</smiles>
+    {t}\\t{t}|Here:\\n```latex\\n{t}\\n```\\nDone.
+"""
+OBJECT = """
+    {t}|```json\\n{t}\\n```|Here:\\n```json\\n{t}\\n```\\nDone.|```\\n{t}\\n```|It is {t}|```json\\n{t}||null|3
+    "text"|{{}}|[]|{{"a": {t}}}
 """
 VALUES = r"5 N|0.5|\frac{1}{2}|3.14 rad|\pi|12 m/s|a man|1,000|A".split("|")
 CRPE = "A|B|A. cat|B. dog|(A) cat|The answer is B|It is a cat|cat|The dog|C|D. fish||b|A cat".split("|")
@@ -141,6 +163,40 @@ def valued(draw: random.Random) -> Any:
     return {"question": "q", "answer": right}, {"t": said, "T": said.upper(), "u": other}
 
 
+def clicked(draw: random.Random, corners: bool = False) -> Any:
+    """A row of a benchmark of clicks, whose picture has 1000 by 500 pixels."""
+    box = [100, 50, 300, 150] if corners else [100, 50, 200, 100]
+    if draw.random() < 0.2:
+        box[0] = -1
+    x, y = draw.choice([(150, 75), (150, 75), (0.2, 0.2), (299, 149), (300, 150), (10, 20), (0.3, 0.5), (120, 110)])
+    return {"question": "q", "bbox": repr(box), "data_type": "icon", "category": "c"}, {"x": x, "y": y}
+
+
+def clicks(seed: str, corners: bool = False) -> Rows:
+    """Rows whose right answers are boxes."""
+    rows = filled(seed, CLICKS, partial(clicked, corners=corners))
+    return [({**columns, "answer": columns["bbox"], "picture_size": "1000x500"}, text) for columns, text in rows]
+
+
+def documented(draw: random.Random) -> Any:
+    """A row of CC-OCR with fields."""
+    right = draw.choice(FIELDS)
+    said = draw.choice([right, right, draw.choice(FIELDS)])
+    if draw.random() < 0.4:
+        said = said.replace("3", "8", 1).replace("total", "sum")
+    columns = {"category": "kie", "l2-category": "poie", "split": "s", "question": "q", "answer": right}
+    return columns, {"t": said}
+
+
+def pages(draw: random.Random) -> Any:
+    """A row of CC-OCR with a page, a formula or a molecule."""
+    kind = draw.choice(["doc", "formula", "molecular"])
+    right = draw.choice(PAGES)
+    said = draw.choice([right, right.upper(), right[2:], draw.choice(PAGES)])
+    columns = {"category": "doc_parsing", "l2-category": kind, "split": "s", "question": "q", "answer": right}
+    return columns, {"t": said}
+
+
 def related(draw: random.Random) -> Any:
     """A row of CRPE."""
     return {"question": "q", "category": "exist", "answer": draw.choice(["A. cat", "B. dog", "A", "(A) cat"])}, {}
@@ -183,6 +239,11 @@ ROWS: dict[str, Any] = {
     "phyx_choice": lambda: choices("phyx_choice", 4),
     "vlm_blind": lambda: filled("vlm_blind", BLIND, blind),
     "visfactor": lambda: filled("visfactor", JSON, factor),
+    "key_information": lambda: filled("key_information", OBJECT, documented),
+    "page_text": lambda: filled("page_text", PAGE, pages),
+    "click": lambda: clicks("click"),
+    "click_between": lambda: clicks("click_between", corners=True),
+    "click_per_mille": lambda: clicks("click_per_mille"),
     "unit_box": lambda: filled("unit_box", BOXES, boxed),
 }
 
@@ -204,6 +265,7 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("VisFactor", "visfactor", "VisFactor", {**IN_PLACE, "additional": "a<br>b;c"}),
     ("VisFactor_GE_CoT", "visfactor", "VisFactor", IN_PLACE),
     ("tdbench_grounding_rot90", "image_vqa", "TDBenchGrounding", {"question": "car", "pictures": "2"}),
+    ("ScreenSpot_v2_Web", "screenspot", "ScreenSpot", {"pictures": "2"}),
     ("VizWiz", "image_vqa", "VizWiz", {}),
     ("PlotQA", "plotqa", "PlotQA", {}),
     ("PhyX_mini_OE", "image_vqa", "PhyX", {}),
@@ -265,6 +327,13 @@ class BySet(Published):
         for name in ("sfebench", "chartmuseum", "mmesci", "emma", "worldvqa", "plotqa"):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
+        for name in ("common", "kie_evaluator", "doc_parsing_evaluator"):
+            place = f"dataset/utils/ccocr_evaluator/{name}.py"
+            self.own[name] = self.module(f"vlmeval.dataset.utils.ccocr_evaluator.{name}", place)
+        for name in ("screenspot", "screenspot_pro", "osworld_g"):
+            self.own[name] = self.module(f"vlmeval.dataset.GUI.{name}", f"dataset/GUI/{name}.py")
+            self.own[name].Image.open = lambda _: types.SimpleNamespace(size=(1000, 500))
+            self.own[name].np = __import__("numpy")
         for name in ("phyx", "crpe", "tdbench"):
             self.own[name] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
 
@@ -351,6 +420,33 @@ class BySet(Published):
         row = {"additional": "nan", **columns}
         kept = self.dumps(self.own["visfactor"], self.instance(self.own["visfactor"], "VisFactor"), row, text)
         return None, float(kept[0]["correct"].iloc[0])
+
+    def key_information(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `KieEvaluator` of one picture, which adds a little to the number of pictures."""
+        found = self.own["kie_evaluator"].KieEvaluator("kie")({"0": text}, {"0": columns["answer"]})[1]
+        return None, found["summary"]["acc"] * (1 + 1e-6)
+
+    def page_text(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `ParsingEvaluator` of one picture."""
+        made = self.own["doc_parsing_evaluator"].ParsingEvaluator("doc_parsing")
+        return None, made({"0": text}, {"0": columns["answer"]}, op=columns["l2-category"])[1]["summary"]["score"]
+
+    def click(self, columns: dict[str, str], text: str, name: str = "screenspot") -> tuple[None, float]:
+        """By `evaluate`."""
+        module = self.own[name]
+        made = self.instance(module, {"screenspot": "ScreenSpot", "osworld_g": "OSWorld_G"}.get(name, "ScreenSpot_Pro"))
+        made.img_root, made.parse_response_func = "", module.parse_bbox_aguvis
+        row = {"ui_type": "icon", "data_source": "s", "application": "a", "image_path": "x", **columns}
+        kept = self.dumps(module, made, row, text)
+        return None, float(kept[-1]["Overall_Accuracy"] / 100)
+
+    def click_between(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate` of ScreenSpot-Pro."""
+        return self.click(columns, text, "screenspot_pro")
+
+    def click_per_mille(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate` of OSWorld-G."""
+        return self.click(columns, text, "osworld_g")
 
     def unit_box(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """As `TDBenchGrounding.evaluate` compares."""

@@ -15,7 +15,19 @@ GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
 MEAN_OVER_TESTS = rate("mean_over_tests", headline=PREFERRED)
 
 _COLUMNS = (
-    *(SPLIT, ABILITY, CATEGORY, "subject", "task", "task_type", "type", "question_type", "data_type", "level"),
+    *(
+        SPLIT,
+        ABILITY,
+        CATEGORY,
+        "subject",
+        "task",
+        "task_type",
+        "type",
+        "question_type",
+        "data_type",
+        "ui_type",
+        "level",
+    ),
     *("difficulty", "language", "source", "modality", "degradation_type", "degradation_severity"),
     *("vision_relevance", "img_category", "sig_figs", "match_type"),
 )

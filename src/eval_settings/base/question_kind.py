@@ -24,6 +24,8 @@ class Questions:
         frames: The frames of a video that are shown, if the table is of videos.
         subtitles: Also shows their subtitles.
         origin: The origin of the table, for messages.
+        answers: The column with right answers, where it is not ``answer``.
+        sized: Right answers are places in the picture, and its size is needed to read them.
     """
 
     prompt: Callable[..., Any]
@@ -36,3 +38,5 @@ class Questions:
     frames: Frames | None = None
     subtitles: bool = False
     origin: str = ""
+    answers: str = ""
+    sized: bool = False

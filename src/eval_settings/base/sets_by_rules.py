@@ -7,6 +7,13 @@ from functools import partial
 from testbed.answers import choice_prompts, prompts
 from testbed.eval_settings.base.question_kind import Questions
 
+
+def _clicks(scoring: str) -> Questions:
+    required = ("question", "bbox")
+    return Questions(choice_prompts.click, scoring, "kinds", required=required, answers="bbox", sized=True)
+
+
+_WRITTEN = ("FormulaHandwriting", "MolecularHandwriting")
 _VISFACTOR = ("question", "category_id", "eval_index")
 
 # By the classes that make the prompts and score.
@@ -25,6 +32,11 @@ CLASSES_BY_RULES: dict[tuple[str, str], Questions] = {
     ),
     ("TDBenchGrounding", "TDBenchGrounding"): Questions(choice_prompts.box, "unit_box", "kinds"),
     ("ImageBaseDataset", "VizWiz"): Questions(prompts.question, "vqa_accuracy", "vqa"),
+    ("ScreenSpot", "ScreenSpot"): _clicks("click"),
+    ("ScreenSpot_Pro", "ScreenSpot_Pro"): _clicks("click_between"),
+    ("VBGD", "VBGD"): _clicks("click_between"),
+    ("VenusBench_GD", "VenusBench_GD"): _clicks("click_between"),
+    ("OSWorld_G", "OSWorld_G"): _clicks("click_per_mille"),
     ("PlotQA", "PlotQA"): Questions(prompts.question, "relaxed", "vqa"),
 }
 # By the names of the sets, where prompt, scoring or report depends on it.
@@ -44,6 +56,16 @@ SETS_BY_RULES: dict[str, Questions] = {
         f"PhyX_{size}{kind}": Questions(prompts.question, scoring, "kinds")
         for size in ("", "mini_")
         for kind, scoring in (("OE", "phyx"), ("MC", "phyx_choice"))
+    },
+    **{
+        f"CCOCR_Kie_{source}": Questions(prompts.question, "key_information", "graded_kinds")
+        for source in ("Sroie2019Word", "Cord", "EphoieScut", "Poie", "ColdSibr", "ColdCell")
+    },
+    **{
+        f"CCOCR_DocParsing_{kind}": Questions(
+            prompts.question, "page_text", "graded_kinds", required=("question", "l2-category")
+        )
+        for kind in ("DocPhotoChn", "DocPhotoEng", "DocScanChn", "DocScanEng", *_WRITTEN)
     },
     "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
     "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
