@@ -12,7 +12,9 @@ from testbed.answers import (
     captions,
     choice,
     documents,
+    hidden_words,
     numbers,
+    numbers_by_set,
     open_answers,
     reasoning,
     transcriptions,
@@ -23,6 +25,7 @@ from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
+from testbed.answers.published import numbers_by_set as published_numbers
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import options_by_set as published_options
 from testbed.answers.published import reasoning as published_reasoning
@@ -198,6 +201,14 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
     "key_information": AnswerScoring(documents.fields, documents.published_fields),
     "page_text": AnswerScoring(documents.page, documents.published_page),
+    "sp_bench": AnswerScoring(numbers_by_set.sp_bench, published_numbers.sp_bench),
+    "omni_3d": AnswerScoring(numbers_by_set.omni_3d, published_numbers.omni_3d),
+    "spatial_457": AnswerScoring(numbers_by_set.spatial_457, published_numbers.spatial_457),
+    "reason_map": AnswerScoring(numbers_by_set.reason_map, published_numbers.reason_map),
+    "biased": AnswerScoring(numbers.number, published_numbers.biased),
+    "gsm8k": AnswerScoring(numbers.number, published_numbers.gsm8k),
+    "core_cognition": AnswerScoring(numbers_by_set.core_cognition, published_options.core_cognition, judged=True),
+    "hidden_words": AnswerScoring(hidden_words.hidden_words, hidden_words.published_hidden_words),
     "click": _of_clicks(Clicks(partial(of_size, last=1))),
     "click_between": _of_clicks(Clicks(of_corners)),
     "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),

@@ -173,7 +173,7 @@ def test_cells_are_never_evaluated():
     assert scores("exact", {"answer": "[]"}, "[]")[1] == 1
 
 
-SHARES = ("caption", "transcription", "key_information", "page_text")
+SHARES = ("caption", "transcription", "key_information", "page_text", "sp_bench", "omni_3d", "hidden_words")
 
 
 @pytest.mark.parametrize("name", SCORINGS)

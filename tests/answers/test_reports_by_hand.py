@@ -434,3 +434,23 @@ class TestReportsByKinds:
         metrics = report("visfactor", answered(columns, [1, 1, 1, 0, 1, 1]), "test@1")
         assert value(metrics, "groups_right", "test/CF1") == 0.5
         assert value(metrics, "mean_over_tests") == 0.75
+
+    def test_kinds_of_questions_weigh_the_same(self):
+        columns = [{"question_type": each} for each in "aaab"]
+        metrics = report("question_types", answered(columns, [1, 1, 1, 0.5]), "test@1")
+        assert value(metrics, "score", "question_type/b") == 0.5
+        assert value(metrics, "mean_over_kinds") == 0.75
+
+    def test_olympiads_by_source_subject_and_language(self):
+        columns = [{"source": each} for each in ("OE_MM_maths_en_COMP", "OE_TO_physics_zh_CEE", "OE_TO_maths_zh_CEE")]
+        metrics = report("olympiad", answered(columns, [1, 0, 0]), "test@1")
+        assert value(metrics, "accuracy", "source/OE_MM_maths_en_COMP") == 1
+        assert value(metrics, "accuracy", "subject/maths") == 0.5
+        assert value(metrics, "accuracy", "language_subject/zh_physics") == 0
+
+    def test_each_covered_text_counts_once(self):
+        columns = [{"answer": "['a b', 'c d']"}, {"answer": "['e f']"}]
+        verdicts = [Verdict("a b", 0.5, "words"), Verdict("e f", 1.0, "words")]
+        metrics = report("hidden_words", AnsweredQuestions(["0", "1"], columns, verdicts, ["a b, c", "e f"]), "test@1")
+        assert value(metrics, "exact_match") == pytest.approx(2 / 3)
+        assert value(metrics, "jaccard") == pytest.approx((1 + 1 / 3 + 1) / 3)

@@ -65,6 +65,32 @@ OBJECT = """
     {t}|```json\\n{t}\\n```|Here:\\n```json\\n{t}\\n```\\nDone.|```\\n{t}\\n```|It is {t}|```json\\n{t}||null|3
     "text"|{{}}|[]|{{"a": {t}}}
 """
+SAID = """
+    {t}|<ans>{t}</ans>|<answer>{t}</answer>|The answer is {t}.|<think>{u}</think>{t}
+    {{'Reasoning': 'x', 'Answer': '{t}'}}
+    {{"Reasoning": "x", "Answer": "{t}"}}|{{'Answer': {t}}}|\\boxed{{{t}}}|boxed{{\\text{{{t}}}}}
+    Final answer: {t}|I see {u}, so {t}|{t} {u}
+    ||[{t}]|Answer: {t}, I think|FINAL ANSWER: {t}|#### {t}|{t}\\n\\nThat is all.|So {u} + {u} = {t}
+    The total is {t} dollars
+    {{{t}}}|**{t}**\\n\\n{u}|{t} is the correct answer|Therefore {t}|option is {t}|{u}\\n{t}
+"""
+HIDDEN = [
+    "the first of these",
+    "was born in 1985",
+    "don't know it's",
+    "Dr. Smith's well-known book",
+    "10% of $5 million",
+    "on 3 May, 1999,",
+    "U.S. and Canada",
+    "(also called X)",
+    "a 5km walk",
+    "rock'n'roll",
+    'his "own" house',
+]
+RESTORED = """
+    {t}|{u}|The covered texts are: {t}|The texts: "{t}".|I cannot read it.|Sorry, {t}||Assistant: {t}|{u}. {t}
+    1. {t}\\n2. {u}
+"""
 VALUES = r"5 N|0.5|\frac{1}{2}|3.14 rad|\pi|12 m/s|a man|1,000|A".split("|")
 CRPE = "A|B|A. cat|B. dog|(A) cat|The answer is B|It is a cat|cat|The dog|C|D. fish||b|A cat".split("|")
 LISTS = """
@@ -197,6 +223,71 @@ def pages(draw: random.Random) -> Any:
     return columns, {"t": said}
 
 
+def spatial_numbers(draw: random.Random) -> Any:
+    """A row of SPBench."""
+    if draw.random() < 0.4:
+        right, said = draw.choice("AB"), draw.choice(["A", "B", "(A)", "B. left", "answer is A"])
+        columns = {"question_type": "object_rel_distance", "candidates": "['A. left', 'B. right']", "answer": right}
+        return {"question": "q", **columns}, {"t": said, "u": "C"}
+    right = draw.choice(["4", "2.5", "0", "120"])
+    said = draw.choice([right, right, "three", "2.2", "5", "twelve", "100", "1e2", "-4", "4.4"])
+    return {"question": "q", "question_type": "object_counting", "answer": right}, {"t": said, "u": "7"}
+
+
+def omni(draw: random.Random) -> Any:
+    """A row of Omni3D-Bench."""
+    kind, right = draw.choice([("int", "3"), ("float", "2.5"), ("str", "yes"), ("str", "no"), ("str", "red chair")])
+    said = draw.choice([right, right, "2", "3.0", "2.2", "true", "No", "Red chair", "False", "2.5 m"])
+    return {"question": "q", "answer_type": kind, "answer": right}, {"t": said, "u": "blue"}
+
+
+def super_clevr(draw: random.Random) -> Any:
+    """A row of Spatial457."""
+    right = draw.choice(["Yes", "No", "3", "0", "Jet", "School bus", "red", "left"])
+    said = draw.choice([right, right, right.lower(), "3", "three", "0", "None", "fighter", "double bus", "left", "2"])
+    return {"question": "q", "category": "L1_single", "answer": right}, {"t": said, "u": "green"}
+
+
+def stations(draw: random.Random) -> Any:
+    """A row of ReasonMap-Plus."""
+    kind = draw.choice(["TorF1", "Counting1", "Counting2", "counting3", "planning"])
+    right = {"TorF1": "01", "planning": ["Line 2"]}.get(kind, "0123")
+    right = draw.choice(right)
+    said = draw.choice(["yes", "No", "true", "0", "1", "2", "A", "b", "(C)", "Line 2", "3 stops", "-1"])
+    columns = {"type": kind, "difficulty_city": "easy", "question": "q", "answer": right}
+    return columns, {"t": said, "u": draw.choice("AB12")}
+
+
+def biases(draw: random.Random) -> Any:
+    """A row of VLMs are biased."""
+    right, bias = draw.choice([("5", "4"), ("Yes", "No"), ("13", "12")])
+    said = draw.choice([right, right, bias, "4", f"{right} legs", f"{bias} legs", "no", "1 3"])
+    columns = {"expected_bias": bias, "topic": "Animals", "question": "q", "ground_truth": right, "answer": right}
+    return columns, {"t": said, "u": "9"}
+
+
+def prices(draw: random.Random) -> Any:
+    """A row of GSM8K-V."""
+    right = draw.choice(["5", "1200", "0.5", "18", "2.0"])
+    said = draw.choice([right, right, "1,200", "1/2", "$18", "5", "7", "2", "eighteen"])
+    return {"question": "q", "answer": right}, {"t": said, "u": "3"}
+
+
+def cores(draw: random.Random) -> Any:
+    """A row of CoreCognition."""
+    kind = draw.choice(["MCQ", "YORN"])
+    right = draw.choice("ABC") if kind == "MCQ" else draw.choice(["YES", "NO", "yes"])
+    said = draw.choice(["A", "B", "C", "Z", "a"] if kind == "MCQ" else ["Yes", "no", "NO", "maybe"])
+    return {"question_type": kind, "question": "q", "answer": right}, {"t": said, "u": "B"}
+
+
+def covered(draw: random.Random) -> Any:
+    """A row of VCR."""
+    right = draw.sample(HIDDEN, draw.choice([1, 1, 2]))
+    said = [draw.choice([part, part, part.upper(), part[:-2], draw.choice(HIDDEN)]) for part in right]
+    return {"question": "q", "answer": repr(right)}, {"t": ", ".join(said), "u": " and then ".join(reversed(said))}
+
+
 def related(draw: random.Random) -> Any:
     """A row of CRPE."""
     return {"question": "q", "category": "exist", "answer": draw.choice(["A. cat", "B. dog", "A", "(A) cat"])}, {}
@@ -241,15 +332,38 @@ ROWS: dict[str, Any] = {
     "visfactor": lambda: filled("visfactor", JSON, factor),
     "key_information": lambda: filled("key_information", OBJECT, documented),
     "page_text": lambda: filled("page_text", PAGE, pages),
+    "sp_bench": lambda: filled("sp_bench", SAID, spatial_numbers),
+    "omni_3d": lambda: filled("omni_3d", SAID, omni),
+    "spatial_457": lambda: filled("spatial_457", SAID, super_clevr),
+    "reason_map": lambda: filled("reason_map", SAID, stations),
+    "biased": lambda: filled("biased", SAID, biases),
+    "gsm8k": lambda: filled("gsm8k", SAID, prices),
+    "core_cognition": lambda: filled("core_cognition", SAID, cores),
+    "hidden_words": lambda: filled("hidden_words", RESTORED, covered),
     "click": lambda: clicks("click"),
     "click_between": lambda: clicks("click_between", corners=True),
     "click_per_mille": lambda: clicks("click_per_mille"),
     "unit_box": lambda: filled("unit_box", BOXES, boxed),
 }
 
+COUNTS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty"
+).split()
 OPTIONS = {"A": "cat", "B": "dog ", "C": "red"}
 IN_PLACE = {"question": "<IMAGE_0> and <IMAGE_1><br><ADDITIONAL_0>, <ADDITIONAL_7>\nOutput: Respond", "pictures": "2"}
-NOTHING = dict.fromkeys(("additional", "context", "hint", "paragraph", "sig_figs", *"DEFGHIJ"), float("nan"))
+NOTHING = dict.fromkeys(("additional", "context", "hint", "paragraph", "sig_figs", "unit", *"DEFGHIJ"), float("nan"))
+OLYMPIAD = {"source": "OE_MM_maths_en_COMP", "answer_type": "Numerical", "is_multiple_answer": ""}
+OLYMPIADS = (
+    {"unit": "m"},
+    {"source": "OE_TO_physics_zh_CEE", "context": "Given.", "answer_type": "Expression,Numerical"},
+    {"source": "OE_TO_physics_en_COMP", "context": "Given.", "is_multiple_answer": "True", "answer_type": "Interval"},
+    {"source": "OE_MM_maths_zh_COMP", "is_multiple_answer": "True", "answer_type": "Expression,Numerical", "unit": "m"},
+    {"is_multiple_answer": "True", "answer_type": "Expression,Numerical"},
+    {"source": "TP_MM_maths_en_COMP", "context": "Given."},
+    {"source": "TP_TO_physics_zh_CEE", "context": "Given."},
+    {"answer_type": "Tuple"},
+)
 # Set, module, class and columns.
 PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("MedqbenchMCQ_dev", "medqbench_mcq", "MedqbenchMCQDataset", {**OPTIONS, "pictures": "2"}),
@@ -266,6 +380,18 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("VisFactor_GE_CoT", "visfactor", "VisFactor", IN_PLACE),
     ("tdbench_grounding_rot90", "image_vqa", "TDBenchGrounding", {"question": "car", "pictures": "2"}),
     ("ScreenSpot_v2_Web", "screenspot", "ScreenSpot", {"pictures": "2"}),
+    ("SPBench-MV", "spbench", "SPBench", {"question_type": "object_counting", "candidates": ""}),
+    ("SPBench-SI", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a', 'B. b']"}),
+    ("SPBench-SI_CoT", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a']"}),
+    ("SPBench-MV_CoT", "spbench", "SPBench", {"question_type": "object_counting", "candidates": "[]"}),
+    ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]'}),
+    ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]', "question": "See <image> here"}),
+    ("GSM8K-V", "gsm8k_v", "GSM8KVDataset", {}),
+    ("Spatial457", "spatial457", "Spatial457", {"category": "L1_single"}),
+    ("Spatial457", "spatial457", "Spatial457", {"category": "L5_collision"}),
+    ("Omni3DBench", "image_vqa", "Omni3DBench", {"answer_type": "int"}),
+    ("CoreCognition", "image_vqa", "CoreCognition", {"question_type": "MCQ"}),
+    *(("OlympiadBench", "image_vqa", "OlympiadBench", {**OLYMPIAD, **more}) for more in OLYMPIADS),
     ("VizWiz", "image_vqa", "VizWiz", {}),
     ("PlotQA", "plotqa", "PlotQA", {}),
     ("PhyX_mini_OE", "image_vqa", "PhyX", {}),
@@ -327,6 +453,28 @@ class BySet(Published):
         for name in ("sfebench", "chartmuseum", "mmesci", "emma", "worldvqa", "plotqa"):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
+        sys.modules["decord"] = Empty("decord")
+        limits = sys.modules.setdefault("timeout_decorator", types.ModuleType("timeout_decorator"))
+        limits.timeout = lambda *_, **__: lambda function: function
+        self.module("vlmeval.dataset.utils.olympiadbench", "dataset/utils/olympiadbench.py")
+        words = sys.modules.setdefault("num2words", types.ModuleType("num2words"))
+        words.num2words = lambda number, lang: COUNTS[number] if number < len(COUNTS) else f"n{number}"
+        for name in ("matching_func", "cal_scores"):
+            place = f"dataset/utils/spatial_bench/{name}.py"
+            if name == "cal_scores":
+                for other in ("tools", "tools.files", "llm_extract"):
+                    module = f"vlmeval.dataset.utils.spatial_bench.{other}"
+                    sys.modules[module] = Empty(module)
+            self.own[name] = self.module(f"vlmeval.dataset.utils.spatial_bench.{name}", place)
+        for name in ("omni3dbench", "spatial457", "vlmsarebiased", "gsm8k_v", "corecognition"):
+            self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
+        for name in ("spbench", "sitebench", "spatial457", "reasonmap_plus", "gsm8k_v", "vcr"):
+            self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
+            self.own[name].toliststr = lambda paths: [paths]
+            if name == "spatial457":
+                self.own[name].ImageBaseDataset.build_prompt = base
+        tokenizer = __import__("spacy").blank("en")
+        self.own["vcr"].nlp = {"en": tokenizer}
         for name in ("common", "kie_evaluator", "doc_parsing_evaluator"):
             place = f"dataset/utils/ccocr_evaluator/{name}.py"
             self.own[name] = self.module(f"vlmeval.dataset.utils.ccocr_evaluator.{name}", place)
@@ -421,6 +569,60 @@ class BySet(Published):
         kept = self.dumps(self.own["visfactor"], self.instance(self.own["visfactor"], "VisFactor"), row, text)
         return None, float(kept[0]["correct"].iloc[0])
 
+    def sp_bench(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By the rules that VSI-Bench shares with it."""
+        module, table = self.own["cal_scores"], self.frame([{**columns, "prediction": text}])
+        if columns["question_type"] == "object_rel_distance":
+            return None, float(module.compute_mcq_score(table)["hit"].iloc[0])
+        return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
+
+    def omni_3d(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `Omni3DBench_acc`: the only number that is there."""
+        found = self.own["utils.omni3dbench"].Omni3DBench_acc(self.frame([{**columns, "prediction": text}]))
+        return None, next(float(value) for value in found.iloc[0] if value is not None and value == value)
+
+    def spatial_457(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate`."""
+        module = self.own["spatial457"]
+        made = self.instance(module, "Spatial457")
+        made.dataset_utils, module.tqdm = self.own["utils.spatial457"].Spatial457_utils(), lambda items: items
+        return None, self.dumps(module, made, columns, text)[-1]["score"]
+
+    def reason_map(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate`."""
+        module = self.own["reasonmap_plus"]
+        module.load = lambda _: self.frame([{**columns, "prediction": text}])
+        module.np = types.SimpleNamespace(sum=sum, mean=lambda values: values.mean())  # NumPy 2 sums no generators
+        found = self.instance(module, "ReasonMap_Plus").evaluate(None)  # nothing is written
+        return None, float(found["value"].iloc[0])
+
+    def biased(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `vlms_are_biased_process_results`."""
+        module = self.own["utils.vlmsarebiased"]
+        module.load, module.tqdm = lambda _: [{**columns, "prediction": text}], lambda items, desc: items
+        return None, float(module.vlms_are_biased_process_results("file")[0]["is_correct"])
+
+    def gsm8k(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
+        """As `evaluate_gsm8k_v` compares."""
+        module = self.own["utils.gsm8k_v"]
+        read = module.extract_numerical_answer(text)
+        return (None if read is None else f"{read:.15g}"), float(module.is_correct(read, float(columns["answer"])))
+
+    def core_cognition(self, columns: dict[str, str], text: str) -> tuple[str | None, float]:
+        """As `hybrid_match`, without its judge."""
+        module = self.own["utils.corecognition"]
+        read = module.template_match(module.rm_model_special(text), columns["question_type"])
+        return (None if read == "Fail" else read), float(read == columns["answer"].strip().upper())
+
+    def hidden_words(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `process_match_single_new`; words by spaCy's rules for English."""
+        module = self.own["vcr"]
+        rouge = types.SimpleNamespace(compute=lambda **_: {"rouge1": 0})
+        module.rouge = rouge
+        progress = types.SimpleNamespace(put=lambda _: None)
+        scored = module.process_match_single_new("0", text, columns["answer"], "en", progress)[1]["0"]
+        return None, sum(each["exact_match"] for each in scored.values()) / len(scored)
+
     def key_information(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `KieEvaluator` of one picture, which adds a little to the number of pictures."""
         found = self.own["kie_evaluator"].KieEvaluator("kie")({"0": text}, {"0": columns["answer"]})[1]
@@ -467,6 +669,9 @@ class BySet(Published):
             made = self.instance(home, kind)
             made.meta_only, made.dataset_name = size == 1, name
             pictures = [f"<{place}>" for place in range(size)]
+            made.mode, made.use_cot = "visual_implicit", name.endswith("_CoT")
+            if "spatial457" in module:
+                made.dataset_utils = self.own["utils.spatial457"].Spatial457_utils()
             made.dump_image = lambda _, pictures=pictures: pictures
             path = "" if kind == "WorldVQA" else "<0>"  # it reads the file
             line = self.frame([{"image_path": path, "image": "x", **NOTHING, **row}]).iloc[0]

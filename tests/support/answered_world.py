@@ -223,7 +223,26 @@ def visfactor() -> AnsweredQuestions:
     return answered(columns, (rng.random(90) < 0.8).astype(int).tolist())
 
 
-_NEWER = (kinds, graded_kinds, tasks, crpe, visfactor)
+def question_types() -> AnsweredQuestions:
+    rng = np.random.default_rng(19)
+    columns = [{"question_type": "abc"[int(rng.integers(3))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+def olympiad() -> AnsweredQuestions:
+    rng = np.random.default_rng(20)
+    sources = ("OE_MM_maths_en_COMP", "OE_TO_physics_zh_CEE", "OE_MM_maths_zh_CEE")
+    columns = [{"source": sources[int(rng.integers(3))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+def hidden_words() -> AnsweredQuestions:
+    rng = np.random.default_rng(21)
+    columns = [{"answer": ("['a b']", "['a b', 'c']")[int(rng.integers(2))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+_NEWER = (question_types, olympiad, hidden_words, kinds, graded_kinds, tasks, crpe, visfactor)
 _ALL = (accuracy, circular, mme, pope, hallusion, mmvp, cv_bench_2d, hr_bench, ocrbench, vqa, mme_realworld, we_math)
 WORLDS: Mapping[str, Callable[[], AnsweredQuestions]] = {
     each.__name__: each for each in (*_ALL, video_mme, math_vista, *_NEWER)

@@ -129,7 +129,9 @@ _CHOICES = (
 add_judging("match", Judging(match_question, read_match, "unparsed", scorings=_CHOICES))
 add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=["yes_no"]))
 add_judging("either", Judging(either_question, either_read, "unparsed", scorings=["natural_bench"]))
-add_judging("short", Judging(short_question, short_read, "unparsed", scorings=["short", "open", "phyx"]))
+add_judging(
+    "short", Judging(short_question, short_read, "unparsed", scorings=["short", "open", "phyx", "core_cognition"])
+)
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
 add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet", "graded"]))
 

@@ -125,3 +125,36 @@ def crpe(columns: Columns, text: str) -> Verdict:
     if len(text) == 1 or text[0] in "ABCD":
         return Verdict(text[0], float(text[0] == right[:1]), "first letter")
     return Verdict(text, float(right[4:].lower() in text.lower()), "contained")
+
+
+_CORE_WORDS = (
+    r"^(yes|no|\w)(?:,|\.|\;| |\n|\*)+",
+    r"[\n\*\{]+(yes|no|\w)(?:,|\.|\;| |\n|\*|\})+",
+    r"(yes|no|\w) is the correct answer",
+    r"answer is[\:\;\*\n ]*(yes|no|\w)",
+    r"answer[\:\;\*\n ]*(yes|no|\w)",
+    r"choice is[\:\;\*\n ]*(yes|no|\w)",
+    r"choice[\:\;\*\n ]*(yes|no|\w)",
+    r"option is[\:\;\*\n ]*(yes|no|\w)",
+    r"Assistant[\:\;\*\n ]*(yes|no|\w)",
+)
+_CORE = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _CORE_WORDS)
+_TOKENS = (
+    *("\\[ \\boxed{", "} \\]", "<\uff5cend\u2581of\u2581sentence\uff5c>", "<|end_of_sentence|>", "</s>"),
+    *("<CONCLUSION>", "</CONCLUSION>", "Falcon: "),
+)
+
+
+def core_cognition(columns: Columns, text: str) -> Verdict:
+    """CoreCognition: a letter, or yes or no, at the beginning or after a stock phrase; a judge reads the rest."""
+    for end in (">\n\n", "**\n\n"):
+        text = text.split(end)[-1]
+    for token in _TOKENS:
+        text = text.replace(token, "")
+    said, kinds = text.strip(), ("YES", "NO") if columns.get("question_type") == "YORN" else tuple("ABCDEF")
+    if len(said.split()) > 1:
+        found = [match[1].upper() for pattern in _CORE if (match := pattern.search(said))]
+    else:
+        found = [re.split(r"[,. :;\n]", said)[0].upper()]
+    read = next((each for each in found if each in kinds), None)
+    return _UNREAD if read is None else Verdict(read, float(read == truth(columns).strip().upper()), "phrase")

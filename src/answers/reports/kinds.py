@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from testbed.answers.columns import as_list
+from dataclasses import replace
+
+import numpy as np
+
+from testbed.answers.columns import as_list, has_answer, truth
+from testbed.answers.hidden_words import matches
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
 from testbed.answers.reports.reasoning import MEAN_GRADE
@@ -12,6 +17,8 @@ from testbed.entities import Metric
 from testbed.metric_specs import PREFERRED, MetricSpec, rate
 
 GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
+MEAN_OVER_KINDS = rate("mean_over_kinds", headline=PREFERRED)
+EXACT_MATCH, JACCARD = rate("exact_match", headline=PREFERRED), rate("jaccard")
 MEAN_OVER_TESTS = rate("mean_over_tests", headline=PREFERRED)
 
 _COLUMNS = (
@@ -29,7 +36,16 @@ _COLUMNS = (
         "level",
     ),
     *("difficulty", "language", "source", "modality", "degradation_type", "degradation_severity"),
-    *("vision_relevance", "img_category", "sig_figs", "match_type"),
+    *(
+        "topic",
+        "subcategory",
+        "scene_category",
+        "answer_type",
+        "vision_relevance",
+        "img_category",
+        "sig_figs",
+        "match_type",
+    ),
 )
 _TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")
 _TURNS = 4  # rows of a question of CRPE, one after the other
@@ -78,6 +94,52 @@ def tasks(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         labels = [name for name, label in zip(names, categories, strict=True) if label == category]
         metrics.append(mean_of_means(own, MEAN_OVER_TASKS, scorer, labels, slice_name(CATEGORY, category)))
     return [*metrics, *sliced(rows, ACCURACY, scorer, "task", names)]
+
+
+@add_report("question_types", "mean_over_kinds", {"mean_over_kinds": "overall"})
+def question_types(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """SPBench (arXiv 2510.08531): the mean score by ``question_type``, and the mean of these."""
+    rows = ScoredRows.of(answered)
+    labels = rows.labels("question_type")
+    return [
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, labels),
+        mean(rows, MEAN_GRADE, scorer),
+        *sliced(rows, MEAN_GRADE, scorer, "question_type", labels),
+    ]
+
+
+@add_report("olympiad", "accuracy", {"accuracy": "AVG"})
+def olympiad(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """OlympiadBench (arXiv 2402.14008): accuracy over all, by ``source``, subject, and language and subject."""
+    rows = ScoredRows.of(answered)
+    sources = [cell or "" for cell in rows.labels("source")]
+    subjects = [next((name for name in ("maths", "physics") if name in source), None) for source in sources]
+    languages = [next((name for name in ("zh", "en") if f"_{name}_" in source), None) for source in sources]
+    both = [f"{one}_{other}" if one and other else None for one, other in zip(languages, subjects, strict=True)]
+    return [
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, "source", rows.labels("source")),
+        *sliced(rows, ACCURACY, scorer, "subject", subjects),
+        *sliced(rows, ACCURACY, scorer, "language_subject", both),
+    ]
+
+
+@add_report("hidden_words", "exact_match", {"exact_match": "Exact_Match", "jaccard": "Jaccard"})
+def hidden_words(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VCR (arXiv 2406.06462): over all covered texts, the share of exact ones, and of words in common (``jaccard``)."""
+    kept = [place for place, verdict in enumerate(answered.verdicts) if verdict is not None]
+    columns, texts = ([part[place] for place in kept] for part in (answered.columns, answered.texts))
+    sizes = [len(as_list(truth(row))) if has_answer(row) else 1 for row in columns]
+    exact = [verdict.score for verdict in answered.verdicts if verdict is not None]
+    common = [
+        sum(share for _, share in matches(row, text or "")) / size if has_answer(row) else score
+        for row, text, size, score in zip(columns, texts, sizes, exact, strict=True)
+    ]
+    rows = ScoredRows.of(answered).take(place for place, size in zip(kept, sizes, strict=True) for _ in range(size))
+    return [
+        mean(replace(rows, scores=np.repeat(np.array(scores, np.float64), np.array(sizes, np.int64))), spec, scorer)
+        for spec, scores in ((EXACT_MATCH, exact), (JACCARD, common))
+    ]
 
 
 @add_report("crpe", "groups_right", {"groups_right": "total"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from testbed.answers import choice_prompts, prompts
+from testbed.answers import choice_prompts, prompts, science_prompts
 from testbed.eval_settings.base.question_kind import Questions
 
 
@@ -37,6 +37,21 @@ CLASSES_BY_RULES: dict[tuple[str, str], Questions] = {
     ("VBGD", "VBGD"): _clicks("click_between"),
     ("VenusBench_GD", "VenusBench_GD"): _clicks("click_between"),
     ("OSWorld_G", "OSWorld_G"): _clicks("click_per_mille"),
+    ("SiteBenchImage", "SiteBenchBase"): Questions(science_prompts.site_bench, "spatial", "kinds"),
+    ("GSM8KVDataset", "GSM8KVDataset"): Questions(science_prompts.gsm8k, "gsm8k", "kinds", required=()),
+    ("Spatial457", "Spatial457"): Questions(science_prompts.spatial_457, "spatial_457", "kinds"),
+    ("Omni3DBench", "Omni3DBench"): Questions(
+        science_prompts.omni_3d, "omni_3d", "graded_kinds", required=("question", "answer_type")
+    ),
+    ("ReasonMap_Plus", "ReasonMap_Plus"): Questions(prompts.question, "reason_map", "kinds"),
+    ("ImageBaseDataset", "VLMsAreBiased"): Questions(prompts.question, "biased", "kinds", answers="ground_truth"),
+    ("CoreCognition", "CoreCognition"): Questions(
+        prompts.question, "core_cognition", "kinds", required=("question", "question_type")
+    ),
+    ("ImageBaseDataset", "LENS"): Questions(prompts.question, "math_vision", "kinds"),
+    ("OlympiadBench", "OlympiadBench"): Questions(
+        science_prompts.olympiad, "open", "olympiad", required=("question", "source"), answers="final_answer"
+    ),
     ("PlotQA", "PlotQA"): Questions(prompts.question, "relaxed", "vqa"),
 }
 # By the names of the sets, where prompt, scoring or report depends on it.
@@ -66,6 +81,18 @@ SETS_BY_RULES: dict[str, Questions] = {
             prompts.question, "page_text", "graded_kinds", required=("question", "l2-category")
         )
         for kind in ("DocPhotoChn", "DocPhotoEng", "DocScanChn", "DocScanEng", *_WRITTEN)
+    },
+    **{
+        f"SPBench-{views}{form}": Questions(
+            prompt, "sp_bench", "question_types", f"SPBench-{views}", required=("question", "question_type")
+        )
+        for views in ("MV", "SI")
+        for form, prompt in (("", science_prompts.sp_bench), ("_CoT", science_prompts.sp_bench_in_steps))
+    },
+    **{
+        f"VCR_EN_{level}_{size}": Questions(prompts.question, "hidden_words", "hidden_words")
+        for level in ("EASY", "HARD")
+        for size in ("100", "500", "ALL")
     },
     "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
     "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
