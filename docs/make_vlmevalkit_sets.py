@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "vlmevalkit.md"
 _HEADER = "| rules | report | answers equal to VLMEvalKit's | sets |\n|---|---|---|---|\n"
 _OTHERS = "| class of VLMEvalKit | kind there | sets without a score here |\n|---|---|---|\n"
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
-_ANSWERS = ("published_answers", "published_reasoning", "published_letters")
+_ANSWERS = ("published_answers", "published_reasoning", "published_letters", "published_by_set")
 
 
 def recorded() -> Counter[str]:

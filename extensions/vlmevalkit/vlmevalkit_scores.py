@@ -337,10 +337,32 @@ def _natural_bench(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
     return [ScoreFile("_acc.csv", rows)]
 
 
+def _crpe(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    kinds = _parts(known, "groups_right", _CATEGORY)
+    cells = {kind: ScaledMetric("groups_right", f"{_CATEGORY}{kind}") for kind in kinds}
+    return [ScoreFile("_score.json", fields={**cells, "total": ScaledMetric("groups_right")})]
+
+
+def _visfactor(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    tests = _parts(known, "groups_right", "test/")
+    cells = [ScaledMetric("groups_right", f"test/{test}") for test in tests]
+    return [ScoreFile("_acc.csv", [[*tests, "ALL"], [*cells, ScaledMetric("mean_over_tests")]])]
+
+
+def _tasks(known: Collection[tuple[str, str]]) -> list[ScoreFile]:
+    names = _parts(known, "accuracy", "task/")
+    cells = [ScaledMetric("accuracy", f"task/{name}") for name in names]
+    both = [ScaledMetric("mean_over_tasks"), ScaledMetric("accuracy")]
+    return [ScoreFile("_acc.csv", [[*names, "Overall macro", "Overall micro"], [*cells, *both]])]
+
+
 _OWN_FORMS: Mapping[str, Callable[[Collection[tuple[str, str]]], list[ScoreFile]]] = {
     "gmai": _gmai,
     "three_d_sr": _three_d_sr,
     "vmc_bench": _vmc_bench,
     "visual_puzzles": _visual_puzzles,
     "natural_bench": _natural_bench,
+    "crpe": _crpe,
+    "visfactor": _visfactor,
+    "tasks": _tasks,
 }

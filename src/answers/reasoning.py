@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from testbed.answers.choice import read_choice
-from testbed.answers.columns import listed, options, truth
+from testbed.answers.columns import listed, options, references, truth
 from testbed.answers.expressions import value_of
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import Quantity, quantity
@@ -33,6 +33,15 @@ def left_to_judge(columns: Columns, text: str) -> Verdict:
     """Reads nothing, except that there is no answer at all."""
     _, why = final_text(text)
     return Verdict(None, 0.0, why or "none")
+
+
+def equal(columns: Columns, text: str) -> Verdict:
+    """An open answer that is one of the right ones, as a number, a text or a formula; a judge settles any other."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    hit = any(same(right, answer) for right in references(columns))
+    return Verdict(answer, 1.0, method) if hit else Verdict(None, 0.0, "none")
 
 
 def math_vista(columns: Columns, text: str) -> Verdict:

@@ -5,13 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from testbed.answers import captions, choice, numbers, open_answers, reasoning, transcriptions, yes_no
+from testbed.answers import (
+    by_set,
+    captions,
+    choice,
+    documents,
+    hidden_words,
+    numbers,
+    numbers_by_set,
+    open_answers,
+    reasoning,
+    transcriptions,
+    yes_no,
+)
+from testbed.answers.boxes import of_corners, of_size
+from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
+from testbed.answers.published import numbers_by_set as published_numbers
 from testbed.answers.published import open_answers as published_open
+from testbed.answers.published import options_by_set as published_options
 from testbed.answers.published import reasoning as published_reasoning
+from testbed.answers.published import short_answers_by_set as published_short
 from testbed.answers.published import spatial as published_spatial
 from testbed.answers.published import videos as published_videos
 from testbed.answers.published import words as published_words
@@ -104,6 +122,10 @@ def _choice_or_judge(of_choice: Reading) -> Reading:
     return lambda columns, text: (of_choice if is_choice(columns) else reasoning.left_to_judge)(columns, text)
 
 
+def _of_clicks(clicks: Clicks) -> AnswerScoring:
+    return AnswerScoring(clicks.default, clicks.published)
+
+
 _LETTERS = lettered("ABCDEFGH")
 _LEFT = AnswerScoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
@@ -146,6 +168,8 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "short": AnswerScoring(
         _choice_or_judge(choice.multiple_choice), _choice_or_judge(published_choice.multiple_choice), judged=True
     ),
+    "open": AnswerScoring(reasoning.equal, reasoning.left_to_judge, judged=True),
+    "graded": _LEFT,
     "charxiv": _LEFT,
     "pairs": _LEFT,
     "mmvet": _LEFT,
@@ -162,6 +186,43 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "natural_bench": AnswerScoring(choice.either, published_letters.natural_bench, choices=either),
     "transcription": AnswerScoring(transcriptions.f1, transcriptions.published_f1),
     "tally_qa": AnswerScoring(numbers.number, published_letters.tally_qa),
+    "medq": AnswerScoring(by_set.medq, published_options.medq),
+    "medq_deg": AnswerScoring(
+        choice.multiple_choice, partial(published_options.medq, letters="ABCDE"), choices=by_columns
+    ),
+    "last_letter": AnswerScoring(choice.multiple_choice, published_options.last_letter, choices=by_columns),
+    "letter_list": AnswerScoring(reasoning.letters, published_options.letter_list, choices=by_columns, several=True),
+    "letter_set": AnswerScoring(
+        reasoning.letters, published_options.letter_set, choices=lettered("ABCDE"), several=True
+    ),
+    "letter_set_to_g": AnswerScoring(
+        reasoning.letters,
+        partial(published_options.letter_set, letters="ABCDEFG"),
+        choices=lettered("ABCDEFG"),
+        several=True,
+    ),
+    "lego": AnswerScoring(by_set.lego, published_options.lego, draws=True),
+    "crpe": AnswerScoring(by_set.crpe, published_options.crpe),
+    "phyx": AnswerScoring(reasoning.equal, published_short.phyx, judged=True),
+    "phyx_choice": AnswerScoring(
+        reasoning.letters, published_options.phyx_choice, judged=True, choices=lettered("ABCD")
+    ),
+    "vlm_blind": AnswerScoring(by_set.vlm_blind, published_short.vlm_blind),
+    "visfactor": AnswerScoring(by_set.visfactor, published_short.visfactor),
+    "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
+    "key_information": AnswerScoring(documents.fields, documents.published_fields),
+    "page_text": AnswerScoring(documents.page, documents.published_page),
+    "sp_bench": AnswerScoring(numbers_by_set.sp_bench, published_numbers.sp_bench),
+    "omni_3d": AnswerScoring(numbers_by_set.omni_3d, published_numbers.omni_3d),
+    "spatial_457": AnswerScoring(numbers_by_set.spatial_457, published_numbers.spatial_457),
+    "reason_map": AnswerScoring(numbers_by_set.reason_map, published_numbers.reason_map),
+    "biased": AnswerScoring(numbers.number, published_numbers.biased),
+    "gsm8k": AnswerScoring(numbers.number, published_numbers.gsm8k),
+    "core_cognition": AnswerScoring(numbers_by_set.core_cognition, published_options.core_cognition, judged=True),
+    "hidden_words": AnswerScoring(hidden_words.hidden_words, hidden_words.published_hidden_words),
+    "click": _of_clicks(Clicks(partial(of_size, last=1))),
+    "click_between": _of_clicks(Clicks(of_corners)),
+    "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

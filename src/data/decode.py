@@ -85,6 +85,19 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
         raise SampleError(f"{what} cannot be decoded: {reason_of(error)}") from error
 
 
+def size_of(data: bytes, what: str) -> tuple[int, int]:
+    """The width and height that an image's header gives, as VLMEvalKit takes them: before any turn by its EXIF.
+
+    Raises:
+        SampleError: If it is not an image in a known format.
+    """
+    try:
+        with _opened(io.BytesIO(data)) as image:
+            return image.size
+    except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
+        raise SampleError(f"{what} is not an image in a known format") from error
+
+
 def decoder() -> str:
     """The name of the decoder of the active `Inputs`, for identities."""
     return _TURNED if active().exif == TURN else _DECODER

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from testbed.data.decode import decode_bytes, eight_bits, image_digest
+from testbed.data.decode import decode_bytes, eight_bits, image_digest, size_of
 from testbed.data.source import ImageSource
 from testbed.errors import SampleError
 
@@ -57,6 +57,15 @@ class Picture:
             if self.data.startswith(start):
                 return mime
         raise SampleError(f"{self.name} is not an image in a known format")
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The width and the height in pixels, by the file's header.
+
+        Raises:
+            SampleError: If it is not a picture.
+        """
+        return size_of(self.data, self.name)
 
     def eight_bits(self) -> Picture:
         """Returns the picture as every program reads it: itself, or a PNG of 8 bits per channel if it has more.

@@ -80,7 +80,7 @@ class QuestionTables:
 
 def _table(name: str, reading: str, questions: Questions, shared: str) -> QuestionTable | VideoTable:
     if questions.frames is None:
-        return QuestionTable(name, reading, questions.required, shared)
+        return QuestionTable(name, reading, questions.required, shared, questions.answers, questions.sized)
     return VideoTable(
         shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
     )

@@ -261,6 +261,7 @@ def test_what_a_random_draw_would_score():
         "mmmu",
         "mmmu_pro",
         "mmmu_pro_cot",
+        "lego",
     ]
 
 

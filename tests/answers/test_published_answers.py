@@ -1,6 +1,6 @@
 """The rules `vlmevalkit`, and prompts, against what VLMEvalKit's own functions say.
 
-See make_published_answers.py, and the same of reasoning, letters and videos, in tests/assets.
+See tests/assets/make_published_answers.py, and the scripts beside it that make the other files.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ OTHER_NUMBERS |= {"zero_bench": 300, "erqa": 300}
 OTHER_NUMBERS |= dict.fromkeys(
     ("spatial", "transcription", "vmc_bench", "visual_puzzles", "puzzle_vqa", "natural_bench", "tally_qa"), 300
 )
+BY_SET = ("medq", "medq_deg", "last_letter", "letter_list", "letter_set", "letter_set_to_g", "lego", "crpe", "phyx")
+BY_SET += ("phyx_choice", "vlm_blind", "visfactor", "unit_box", "click", "click_between", "click_per_mille")
+BY_SET += ("key_information", "page_text", "sp_bench", "omni_3d", "spatial_457", "reason_map", "biased", "gsm8k")
+BY_SET += ("core_cognition", "hidden_words")
+OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
     ("long_video_bench", "video_mme_v2", "mvbench", "mlvu", "temp_compass", "temp_compass_yes_no"), 300
@@ -42,6 +47,8 @@ JUDGED = (
     "temp_compass_captioning",
     "mlvu_open",
     "mmbench_video",
+    "open",
+    "graded",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -54,7 +61,8 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    files = ("published_answers", "published_reasoning", "published_letters", "published_videos")
+    names = ("answers", "reasoning", "letters", "videos", "by_set")
+    files = [f"published_{name}" for name in names]
     return [answer for file in files for answer in read(file)["answers"]]
 
 
@@ -93,8 +101,8 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
 
 
 def test_every_prompt_is_the_published_one():
-    prompts = read("published_reasoning")["prompts"] + read("published_letters")["prompts"]
-    for name, columns, size, parts in prompts:
+    files = ("published_reasoning", "published_letters", "published_by_set")
+    for name, columns, size, parts in [prompt for file in files for prompt in read(file)["prompts"]]:
         known = known_tables()[name]
         questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
         (turn,) = questions.prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))

@@ -406,3 +406,52 @@ class TestExtras:
 
     def test_without_rows(self):
         assert [each.value for each in extras(answered([], []), "t")] == [None, None]
+
+
+class TestReportsByKinds:
+    def test_a_question_counts_in_each_kind_of_a_list(self):
+        columns = [{"match_type": "[1, 5]", "subject": "a"}, {"match_type": "[5]", "subject": "b"}]
+        metrics = report("kinds", answered(columns, [1, 0]), "test@1")
+        assert value(metrics, "accuracy") == 0.5
+        assert [value(metrics, "accuracy", f"match_type/{label}") for label in "15"] == [1, 0.5]
+        assert value(metrics, "accuracy", "subject/a") == 1
+
+    def test_tasks_weigh_the_same(self):
+        columns = [{"category": "a", "l2-category": each} for each in "xxxy"] + [{"category": "b", "l2-category": "x"}]
+        metrics = report("tasks", answered(columns, [1, 1, 1, 0, 1]), "test@1")
+        assert value(metrics, "accuracy") == 0.8
+        assert value(metrics, "accuracy", "task/a/y") == 0
+        assert value(metrics, "mean_over_tasks") == pytest.approx(2 / 3)
+        assert value(metrics, "mean_over_tasks", "category/a") == 0.5
+
+    def test_four_orders_of_a_question_must_be_right(self):
+        metrics = report("crpe", answered([{"category": "exist"}] * 8, [1, 1, 1, 1, 1, 1, 0, 1]), "test@1")
+        assert value(metrics, "groups_right") == value(metrics, "groups_right", "category/exist") == 0.5
+        assert value(metrics, "accuracy") == 7 / 8
+
+    def test_all_rows_of_an_item_must_be_right_and_tests_weigh_the_same(self):
+        columns = [{"category_id": "CF1", "eval_index": each} for each in "1122"]
+        columns += [{"category_id": "S1", "eval_index": each} for each in "12"]
+        metrics = report("visfactor", answered(columns, [1, 1, 1, 0, 1, 1]), "test@1")
+        assert value(metrics, "groups_right", "test/CF1") == 0.5
+        assert value(metrics, "mean_over_tests") == 0.75
+
+    def test_kinds_of_questions_weigh_the_same(self):
+        columns = [{"question_type": each} for each in "aaab"]
+        metrics = report("question_types", answered(columns, [1, 1, 1, 0.5]), "test@1")
+        assert value(metrics, "score", "question_type/b") == 0.5
+        assert value(metrics, "mean_over_kinds") == 0.75
+
+    def test_olympiads_by_source_subject_and_language(self):
+        columns = [{"source": each} for each in ("OE_MM_maths_en_COMP", "OE_TO_physics_zh_CEE", "OE_TO_maths_zh_CEE")]
+        metrics = report("olympiad", answered(columns, [1, 0, 0]), "test@1")
+        assert value(metrics, "accuracy", "source/OE_MM_maths_en_COMP") == 1
+        assert value(metrics, "accuracy", "subject/maths") == 0.5
+        assert value(metrics, "accuracy", "language_subject/zh_physics") == 0
+
+    def test_each_covered_text_counts_once(self):
+        columns = [{"answer": "['a b', 'c d']"}, {"answer": "['e f']"}]
+        verdicts = [Verdict("a b", 0.5, "words"), Verdict("e f", 1.0, "words")]
+        metrics = report("hidden_words", AnsweredQuestions(["0", "1"], columns, verdicts, ["a b, c", "e f"]), "test@1")
+        assert value(metrics, "exact_match") == pytest.approx(2 / 3)
+        assert value(metrics, "jaccard") == pytest.approx((1 + 1 / 3 + 1) / 3)

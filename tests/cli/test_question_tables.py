@@ -20,7 +20,7 @@ PREDICTIONS = [("0", "A"), ("1", "B"), ("2", "The answer is A"), ("3", '"A"'), (
 def tables(tmp_path: Path) -> Path:
     """A folder of tables, and answers to one of them that VLMEvalKit recorded."""
     folder = tmp_path / "lmu"
-    for name in ("MMStar", "mine", "OlympiadBench"):
+    for name in ("MMStar", "mine", "Design2Code"):
         questions(folder / f"{name}.tsv", 6)
     lines = ["index\tprediction", *("\t".join([index, json.dumps(text)]) for index, text in PREDICTIONS)]
     (folder / "seen_MMStar.tsv").write_text("\n".join(lines).replace('\\"', '""') + "\n")
@@ -76,7 +76,7 @@ def test_what_rules_leave_to_a_judge_is_told(program: Any, tables: Path) -> None
 
 def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: Any, tables: Path) -> None:
     words = ("--models", "digits-reader", "--lmu-data", str(tables), "--executor", "inline", "--eval-settings")
-    done = program("eval.py", *words, "OlympiadBench", code=1)
+    done = program("eval.py", *words, "Design2Code", code=1)
     assert "not scored by rules alone" in done.stdout
     done = program("eval.py", *words, "BLINK", code=1)
     assert "BLINK.tsv" in done.stdout
@@ -86,8 +86,8 @@ def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: An
 def test_the_names_of_sets_that_are_scored_are_listed(program: Any) -> None:
     listed = program("testbed", "list", "settings", "--scored").stdout.splitlines()
     assert {"MMStar", "VMCBench_DEV", "digits"} <= set(listed)
-    assert "OlympiadBench" not in listed
-    assert "OlympiadBench" in program("testbed", "list", "settings").stdout.splitlines()
+    assert "Design2Code" not in listed
+    assert "Design2Code" in program("testbed", "list", "settings").stdout.splitlines()
 
 
 def test_hostile_rows_cost_themselves_alone(program: Any, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ class TestClusters:
         assert round(mean_and_stderr(self.SCORES)[1], 5) == 0.16330
 
     def test_a_jackknife_over_clusters_where_they_have_other_sizes(self):
-        left_out = [self.SCORES[self.CLUSTERS != cluster].mean() for cluster in range(4)]
+        left_out = [self.SCORES[cluster != self.CLUSTERS].mean() for cluster in range(4)]
         mean, stderr = clustered_mean_and_stderr(self.SCORES, self.CLUSTERS)
         assert stderr == pytest.approx(math.sqrt(3 / 4 * sum((each - mean) ** 2 for each in left_out)))
 
@@ -116,7 +116,9 @@ class TestClusters:
         # a 1, 2, 0 of b 2, 2, 1: r = 3 / 5; without one of the three 2 / 3, 1 / 3, 3 / 4.
         ratio, stderr = ratio_and_stderr(np.array([1, 2, 0]), np.array([2, 2, 1]), np.arange(3))
         assert ratio == 0.6
-        assert stderr == pytest.approx(math.sqrt(2 / 3 * ((2 / 3 - 0.6) ** 2 + (1 / 3 - 0.6) ** 2 + (3 / 4 - 0.6) ** 2)))
+        assert stderr == pytest.approx(
+            math.sqrt(2 / 3 * ((2 / 3 - 0.6) ** 2 + (1 / 3 - 0.6) ** 2 + (3 / 4 - 0.6) ** 2))
+        )
 
     def test_undefined(self):
         assert ratio_and_stderr(np.zeros(2), np.zeros(2), np.arange(2)) == (None, None)

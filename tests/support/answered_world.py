@@ -192,8 +192,61 @@ def math_vista() -> AnsweredQuestions:
     return AnsweredQuestions(own.ids, own.columns, verdicts, own.texts)
 
 
+def kinds() -> AnsweredQuestions:
+    rng = np.random.default_rng(15)
+    columns = [
+        {"subject": "abc"[int(rng.integers(3))], "match_type": ("[1, 5]", "[2]")[int(rng.integers(2))]}
+        for _ in range(40)
+    ]
+    return answered(columns, rng.integers(2, size=40).tolist())
+
+
+def graded_kinds() -> AnsweredQuestions:
+    return kinds()
+
+
+def tasks() -> AnsweredQuestions:
+    rng = np.random.default_rng(16)
+    columns = [{"category": "ab"[int(rng.integers(2))], "l2-category": "xy"[int(rng.integers(2))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+def crpe() -> AnsweredQuestions:
+    rng = np.random.default_rng(17)
+    columns = [{"category": ("exist", "object")[place // 4 % 2]} for place in range(80)]
+    return answered(columns, (rng.random(80) < 0.8).astype(int).tolist())
+
+
+def visfactor() -> AnsweredQuestions:
+    rng = np.random.default_rng(18)
+    columns = [{"category_id": ("CF1", "S2")[place % 2], "eval_index": str(place // 6)} for place in range(90)]
+    return answered(columns, (rng.random(90) < 0.8).astype(int).tolist())
+
+
+def question_types() -> AnsweredQuestions:
+    rng = np.random.default_rng(19)
+    columns = [{"question_type": "abc"[int(rng.integers(3))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+def olympiad() -> AnsweredQuestions:
+    rng = np.random.default_rng(20)
+    sources = ("OE_MM_maths_en_COMP", "OE_TO_physics_zh_CEE", "OE_MM_maths_zh_CEE")
+    columns = [{"source": sources[int(rng.integers(3))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+def hidden_words() -> AnsweredQuestions:
+    rng = np.random.default_rng(21)
+    columns = [{"answer": ("['a b']", "['a b', 'c']")[int(rng.integers(2))]} for _ in range(60)]
+    return answered(columns, rng.integers(2, size=60).tolist())
+
+
+_NEWER = (question_types, olympiad, hidden_words, kinds, graded_kinds, tasks, crpe, visfactor)
 _ALL = (accuracy, circular, mme, pope, hallusion, mmvp, cv_bench_2d, hr_bench, ocrbench, vqa, mme_realworld, we_math)
-WORLDS: Mapping[str, Callable[[], AnsweredQuestions]] = {each.__name__: each for each in (*_ALL, video_mme, math_vista)}
+WORLDS: Mapping[str, Callable[[], AnsweredQuestions]] = {
+    each.__name__: each for each in (*_ALL, video_mme, math_vista, *_NEWER)
+}
 
 # How servers and chat templates write thoughts and an answer.
 FORMS: Mapping[str, str] = {

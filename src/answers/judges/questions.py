@@ -148,9 +148,11 @@ add_judging(
 _YES_NO = ["yes_no", "temp_compass_yes_no"]
 add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=_YES_NO))
 add_judging("either", Judging(either_question, either_read, "unparsed", scorings=["natural_bench"]))
-add_judging("short", Judging(short_question, short_read, "unparsed", scorings=["short"]))
+add_judging(
+    "short", Judging(short_question, short_read, "unparsed", scorings=["short", "open", "phyx", "core_cognition"])
+)
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
-add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet"]))
+add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet", "graded"]))
 
 VERSION = 3  # of testbed's own kinds; raised when a judge would be asked otherwise, or read otherwise
 

@@ -214,7 +214,7 @@ add_judging(
         letters_question,
         letters_read,
         "unparsed",
-        scorings=["logic_vista", "visu_logic", "erqa", "visual_puzzles", "spatial"],
+        scorings=["logic_vista", "visu_logic", "erqa", "visual_puzzles", "spatial", "phyx_choice"],
     ),
 )
 add_judging("charxiv", Judging(charxiv_question, charxiv_read, "always", scorings=["charxiv"]))

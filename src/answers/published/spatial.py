@@ -44,7 +44,7 @@ def _read(text: str) -> tuple[str | None, str]:
     tagged = _TAGGED.search(text) or _BEFORE_TAG[0].search(tail) or _BEFORE_TAG[1].search(tail)
     if tagged:
         return tagged[1].upper(), "tag"
-    line = _of_lines(_after_thoughts(text).splitlines()) or _of_lines(tail.splitlines())
+    line = _of_lines(after_thoughts(text).splitlines()) or _of_lines(tail.splitlines())
     if line:
         return line, "line"
     phrase = _PHRASE.search(text)
@@ -55,7 +55,8 @@ def _read(text: str) -> tuple[str | None, str]:
     return (letters.pop(), "only letter") if len(letters) == 1 else (None, "none")
 
 
-def _after_thoughts(text: str) -> str:
+def after_thoughts(text: str) -> str:
+    """What follows the last end of thoughts, else their last beginning; else the text."""
     ends = list(_ENDS_THOUGHT.finditer(text)) or list(_BEGINS_THOUGHT.finditer(text))
     return text[ends[-1].end() :].strip() if ends else text
 

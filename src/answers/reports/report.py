@@ -10,6 +10,7 @@ import numpy as np
 from testbed.answers.reports import (  # noqa: F401  # each adds its own
     choice,
     free_text,
+    kinds,
     pairs,
     question_variants,
     reasoning,

@@ -142,19 +142,30 @@ class QuestionTable:
         tsv_reading: See `TableSource`.
         required: See `TableSource`.
         shared: Another name of the same table; see `find_table`.
+        answers: See `TableSource`.
+        sized: See `TableSource`.
     """
 
     def __init__(
-        self, name: str, tsv_reading: str = "text", required: Sequence[str] = ("question",), shared: str = ""
+        self,
+        name: str,
+        tsv_reading: str = "text",
+        required: Sequence[str] = ("question",),
+        shared: str = "",
+        answers: str = "",
+        sized: bool = False,
     ) -> None:
         self.name = name
         self.tsv_reading = tsv_reading
         self.required = tuple(required)
         self.shared = shared
+        self.answers, self.sized = answers, sized
 
     def spec(self) -> dict[str, Any]:
         """Returns what identifies the table and the way it is read."""
-        return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading}
+        given = {"answers": self.answers, "sized": self.sized}
+        more = {name: value for name, value in given.items() if value}
+        return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading, **more}
 
     def open(self) -> TableSource:
         """The rows.
@@ -166,7 +177,8 @@ class QuestionTable:
 
         if self.name.endswith(".tsv"):
             path = expanded(self.name)
-            return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
+            more: dict[str, Any] = {"answers": self.answers, "sized": self.sized}
+            return TableSource(path, tsv_reading=self.tsv_reading, required=self.required, **more)
         path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
         folders = [picture_folder(name) for name in (self.name, self.shared) if name]
@@ -177,6 +189,8 @@ class QuestionTable:
             self.tsv_reading,
             known.md5 if known is not None and not local else "",
             self.required,
+            self.answers,
+            self.sized,
         )
 
 

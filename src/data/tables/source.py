@@ -27,7 +27,7 @@ log = logging.getLogger("testbed")
 AS_TEXT, AS_VLMEVALKIT = "text", "vlmevalkit"
 READINGS = (AS_TEXT, AS_VLMEVALKIT)
 SLICES = ("split", "category", "l2-category")
-GROUP = "g_index"
+GROUP, ANSWER, PICTURE_SIZE = "g_index", "answer", "picture_size"
 
 
 class TableSource(RowSource):
@@ -42,6 +42,8 @@ class TableSource(RowSource):
             program reads it, see `testbed.data.tables.reading`.
         md5: The MD5 digest of the published table; another digest causes a warning.
         required: The columns that must be there besides ``index``.
+        answers: The column with right answers, where a table has no ``answer``; its cells are taken as that column.
+        sized: Gives each row the size of its first picture in pixels as the column ``picture_size`` (``640x480``).
 
     Attributes:
         columns: The names of all columns but ``index`` and ``image``, in order.
@@ -61,6 +63,8 @@ class TableSource(RowSource):
         tsv_reading: str = AS_TEXT,
         md5: str = "",
         required: Sequence[str] = ("question",),
+        answers: str = "",
+        sized: bool = False,
     ) -> None:
         if tsv_reading not in READINGS:
             raise DefinitionError(f"tsv_reading is {tsv_reading!r}; expected {' or '.join(map(repr, READINGS))}")
@@ -78,6 +82,10 @@ class TableSource(RowSource):
         if self.without_picture:
             _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
         self._fill(index, kept, cells)
+        if answers:
+            self.targets = [{ANSWER: row[answers], **row} if answers in row else row for row in self.targets]
+        if sized:
+            self.targets = [self._with_size(position) for position in range(len(self.targets))]
         if self.targets and not any("answer" in target or "answers" in target for target in self.targets):
             _tell(
                 logging.WARNING,
@@ -167,6 +175,15 @@ class TableSource(RowSource):
         self._position_of = {written[row]: position for position, row in enumerate(kept)}
         if GROUP not in self.columns:
             self.groups = self._sharing()
+
+    def _with_size(self, position: int) -> dict[str, str]:
+        """The columns of a row with the size of its first picture; without it where that cannot be read."""
+        row = self.targets[position]
+        try:
+            pictures = self.row(position).pictures
+            return {**row, PICTURE_SIZE: "x".join(map(str, pictures[0].size))} if pictures else row
+        except SampleError:
+            return row
 
     # Pictures ---------------------------------------------------------------------------------------------------------
 

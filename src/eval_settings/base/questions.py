@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from testbed.answers import prompts
 from testbed.data.video_frames import Frames
+from testbed.eval_settings.base.question_kind import Questions
+from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
+from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
-
-
-@dataclass(frozen=True)
-class Questions:
-    """The prompt, scoring and report of a table of questions.
-
-    Attributes:
-        prompt: Makes the turns of the user from a row.
-        scoring: The scoring of answers; a name in `testbed.answers.scorings.SCORINGS`.
-        report: The report; a name in `testbed.answers.reports.report.REPORTS`.
-        table: The set with the same table, whose file is taken where there is none of this set's name.
-        generation: Fields of `GenerationConfig` that the benchmark asks for.
-        required: The columns that the table must have.
-        lacks: The reason why answers cannot be scored, if any.
-        frames: The frames of a video that are shown, if the table is of videos.
-        subtitles: Also shows their subtitles; see `testbed.data.tables.videos.VideoSource`.
-        origin: The origin of the table, for messages.
-    """
-
-    prompt: Callable[..., Any]
-    scoring: str = "multiple_choice"
-    report: str = "accuracy"
-    table: str = ""
-    generation: Mapping[str, Any] = field(default_factory=dict)
-    required: tuple[str, ...] = ("question",)
-    lacks: str = ""
-    frames: Frames | None = None
-    subtitles: bool | str = False
-    origin: str = ""
 
 
 CHOICE = Questions(prompts.multiple_choice)
@@ -168,6 +142,8 @@ BENCHMARKS: dict[str, Questions] = {
     "ZEROBench": _ZERO_BENCH,
     "ZEROBench_sub": _ZERO_BENCH,
     **{name: Questions(**fields) for name in listed_names() if (fields := video_fields(name))},
+    **SETS_BY_JUDGES,
+    **SETS_BY_RULES,
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -198,6 +174,8 @@ _CLASSES = {
     ("HLEDataset", "ImageShortQADataset"): _SHORT,
     ("ImageBaseDataset", "OCRBench"): OCRBENCH,
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
+    **CLASSES_BY_JUDGES,
+    **CLASSES_BY_RULES,
 }
 
 

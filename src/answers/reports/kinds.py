@@ -1,0 +1,174 @@
+"""Reports of benchmarks that give a score over all and by the kinds that their tables name in columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from testbed.answers.columns import as_list, has_answer, truth
+from testbed.answers.hidden_words import matches
+from testbed.answers.reports.benchmark import add_report
+from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
+from testbed.answers.reports.reasoning import MEAN_GRADE
+from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.verdict import AnsweredQuestions
+from testbed.entities import Metric
+from testbed.metric_specs import PREFERRED, MetricSpec, rate
+
+GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
+MEAN_OVER_KINDS = rate("mean_over_kinds", headline=PREFERRED)
+EXACT_MATCH, JACCARD = rate("exact_match", headline=PREFERRED), rate("jaccard")
+MEAN_OVER_TESTS = rate("mean_over_tests", headline=PREFERRED)
+
+_COLUMNS = (
+    *(
+        SPLIT,
+        ABILITY,
+        CATEGORY,
+        "subject",
+        "task",
+        "task_type",
+        "type",
+        "question_type",
+        "data_type",
+        "ui_type",
+        "level",
+    ),
+    *("difficulty", "language", "source", "modality", "degradation_type", "degradation_severity"),
+    *(
+        "topic",
+        "subcategory",
+        "scene_category",
+        "answer_type",
+        "vision_relevance",
+        "img_category",
+        "sig_figs",
+        "match_type",
+    ),
+)
+_TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")
+_TURNS = 4  # rows of a question of CRPE, one after the other
+_MOST = 200  # labels of a column; one with more names questions, and not kinds
+
+
+@add_report("kinds", "accuracy", {"accuracy": "Overall"})
+def kinds(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """The share of right answers, over all and by each column that names a kind: subject, task, level, ….
+
+    A question whose cell is a list counts in each of its kinds.
+    """
+    return _by_kinds(ScoredRows.of(answered), ACCURACY, scorer)
+
+
+@add_report("graded_kinds", "score", {"score": "Overall"})
+def graded_kinds(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """The mean grade in [0, 1], over all and by the columns of `kinds`."""
+    return _by_kinds(ScoredRows.of(answered), MEAN_GRADE, scorer)
+
+
+def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
+    metrics = [mean(rows, spec, scorer)]
+    for column in _COLUMNS:
+        cells = [as_list(cell) if cell else [] for cell in rows.labels(column)]
+        labels = values_of([label for own in cells for label in own])
+        for label in labels if len(labels) <= _MOST else ():
+            places = (place for place, own in enumerate(cells) if label in own)
+            metrics.append(mean(rows.take(places), spec, scorer, slice_name(column, label)))
+    return metrics
+
+
+@add_report("tasks", "accuracy", {"accuracy": "Overall micro", "mean_over_tasks": "Overall macro"})
+def tasks(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """XLRS-Bench and OmniEarth-Bench: accuracy over all, by task and as the mean of tasks.
+
+    A task is what the columns category, l2-category, l3-category and l4-category name together. Of the tasks of each
+    category there is a mean too.
+    """
+    rows = ScoredRows.of(answered)
+    names = ["/".join(row[column] for column in _TASKS if column in row) or None for row in rows.columns]
+    categories = rows.labels(CATEGORY)
+    metrics = [mean(rows, ACCURACY, scorer), mean_of_means(rows, MEAN_OVER_TASKS, scorer, names)]
+    for category in values_of(categories):
+        own = rows.where(categories, category)
+        labels = [name for name, label in zip(names, categories, strict=True) if label == category]
+        metrics.append(mean_of_means(own, MEAN_OVER_TASKS, scorer, labels, slice_name(CATEGORY, category)))
+    return [*metrics, *sliced(rows, ACCURACY, scorer, "task", names)]
+
+
+@add_report("question_types", "mean_over_kinds", {"mean_over_kinds": "overall"})
+def question_types(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """SPBench (arXiv 2510.08531): the mean score by ``question_type``, and the mean of these."""
+    rows = ScoredRows.of(answered)
+    labels = rows.labels("question_type")
+    return [
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, labels),
+        mean(rows, MEAN_GRADE, scorer),
+        *sliced(rows, MEAN_GRADE, scorer, "question_type", labels),
+    ]
+
+
+@add_report("olympiad", "accuracy", {"accuracy": "AVG"})
+def olympiad(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """OlympiadBench (arXiv 2402.14008): accuracy over all, by ``source``, subject, and language and subject."""
+    rows = ScoredRows.of(answered)
+    sources = [cell or "" for cell in rows.labels("source")]
+    subjects = [next((name for name in ("maths", "physics") if name in source), None) for source in sources]
+    languages = [next((name for name in ("zh", "en") if f"_{name}_" in source), None) for source in sources]
+    both = [f"{one}_{other}" if one and other else None for one, other in zip(languages, subjects, strict=True)]
+    return [
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, "source", rows.labels("source")),
+        *sliced(rows, ACCURACY, scorer, "subject", subjects),
+        *sliced(rows, ACCURACY, scorer, "language_subject", both),
+    ]
+
+
+@add_report("hidden_words", "exact_match", {"exact_match": "Exact_Match", "jaccard": "Jaccard"})
+def hidden_words(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VCR (arXiv 2406.06462): over all covered texts, the share of exact ones, and of words in common (``jaccard``)."""
+    kept = [place for place, verdict in enumerate(answered.verdicts) if verdict is not None]
+    columns, texts = ([part[place] for place in kept] for part in (answered.columns, answered.texts))
+    sizes = [len(as_list(truth(row))) if has_answer(row) else 1 for row in columns]
+    exact = [verdict.score for verdict in answered.verdicts if verdict is not None]
+    common = [
+        sum(share for _, share in matches(row, text or "")) / size if has_answer(row) else score
+        for row, text, size, score in zip(columns, texts, sizes, exact, strict=True)
+    ]
+    rows = ScoredRows.of(answered).take(place for place, size in zip(kept, sizes, strict=True) for _ in range(size))
+    return [
+        mean(replace(rows, scores=np.repeat(np.array(scores, np.float64), np.array(sizes, np.int64))), spec, scorer)
+        for spec, scores in ((EXACT_MATCH, exact), (JACCARD, common))
+    ]
+
+
+@add_report("crpe", "groups_right", {"groups_right": "total"})
+def crpe(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """CRPE (arXiv 2402.19474): the share of questions that are right in all four orders of their options.
+
+    The four rows of a question follow each other in the table.
+    """
+    rows = ScoredRows.of(answered)
+    groups = rows.all_right([place // _TURNS for place in range(len(rows))])
+    return [
+        mean(groups, GROUPS_RIGHT, scorer),
+        mean(rows, ACCURACY, scorer),
+        *sliced(groups, GROUPS_RIGHT, scorer, CATEGORY, groups.labels(CATEGORY)),
+    ]
+
+
+@add_report("visfactor", "mean_over_tests", {"mean_over_tests": "ALL"})
+def visfactor(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VisFactor (arXiv 2502.16435): the mean over tests of the share of items of which all rows are right.
+
+    ``category_id`` is the test, and ``eval_index`` the item in it.
+    """
+    rows = ScoredRows.of(answered)
+    keys = [(row.get("category_id"), row.get("eval_index", place)) for place, row in enumerate(rows.columns)]
+    items = rows.all_right(keys)
+    tests = items.labels("category_id")
+    return [
+        mean_of_means(items, MEAN_OVER_TESTS, scorer, tests),
+        mean(rows, ACCURACY, scorer),
+        *sliced(items, GROUPS_RIGHT, scorer, "test", tests),
+    ]
