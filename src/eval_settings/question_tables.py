@@ -15,9 +15,9 @@ from pathlib import Path
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
 from testbed.data.tables.videos import VideoTable
+from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.questions import (
     BENCHMARKS,
-    Questions,
     questions_by_columns,
     questions_of,
     questions_of_videos,

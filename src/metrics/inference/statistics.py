@@ -65,8 +65,8 @@ def ratio_and_stderr(
 ) -> tuple[float | None, float | None]:
     """A ratio of two sums over samples that come in clusters, and its standard error.
 
-    With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b and its share s of Σ b, the standard
-    error is that of the jackknife over clusters, √((G − 1) / G · Σ (e / (1 − s))²) / Σ b. With b = 1 it is that of
+    With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b and its share s of Σ b, the
+    standard error is that of the jackknife over clusters, √((G − 1) / G · Σ (e / (1 − s))²) / Σ b. With b = 1 it is that of
     `clustered_mean_and_stderr`.
 
     Args:
@@ -88,7 +88,7 @@ def ratio_and_stderr(
 
 
 def _jackknife(deviations: Array, weights: Array, clusters: Array) -> float | None:
-    """Returns the error of a ratio, from each sample's deviation from it and its weight, both arrays [n], by cluster."""
+    """Returns the error of a ratio, from each sample's deviation from it and its weight, both arrays [n]."""
     _, place = np.unique(clusters, return_inverse=True)
     sums, sizes = np.bincount(place, weights=deviations), np.bincount(place, weights=weights)
     number = len(sums)
