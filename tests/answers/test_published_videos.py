@@ -19,7 +19,8 @@ from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.data.rows import Picture, Row
 from testbed.data.tables.video_subtitles import FORMS
 from testbed.data.video_frames import SelectedFrames
-from testbed.eval_settings.base.questions import Questions, questions_of_videos
+from testbed.eval_settings.base.question_kind import Questions
+from testbed.eval_settings.base.questions import questions_of_videos
 
 PUBLISHED = json.loads(
     gzip.decompress((Path(__file__).parent.parent / "assets" / "published_videos.json.gz").read_bytes())

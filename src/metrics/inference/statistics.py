@@ -66,8 +66,8 @@ def ratio_and_stderr(
     """A ratio of two sums over samples that come in clusters, and its standard error.
 
     With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b and its share s of Σ b, the
-    standard error is that of the jackknife over clusters, √((G − 1) / G · Σ (e / (1 − s))²) / Σ b. With b = 1 it is that of
-    `clustered_mean_and_stderr`.
+    standard error is that of the jackknife over clusters, √((G − 1) / G · Σ (e / (1 − s))²) / Σ b. With b = 1 it is
+    that of `clustered_mean_and_stderr`.
 
     Args:
         numerators: Array [n] of numbers or booleans, a; they count only where b is above 0.
