@@ -29,7 +29,7 @@ from paired import machine, seconds
 from PIL import Image
 
 from testbed.data.source import ImageSource
-from testbed.data.webdataset.export import export
+from testbed.extensions.exchange.webdataset_export import export
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ["astronaut", "cat", "coffee", "rocket"]

@@ -21,8 +21,8 @@ from PIL import Image
 
 from testbed.data.decode import decode_file
 from testbed.data.source import ImageSource
-from testbed.data.webdataset.export import export
 from testbed.data.webdataset.source import WebDataset
+from testbed.extensions.exchange.webdataset_export import export
 
 
 class ShardCrops(ImageSource):

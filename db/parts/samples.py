@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from testbed.db.base import StorePart, in_parts
 from testbed.db.connection.retry import retried
-from testbed.db.parts.outputs import matching_positions
+from testbed.db.parts.matching import matching_positions
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.tables import EvaluationRow, OutputChunkRow, SampleErrorRow

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.data.source import dataset_of
+from testbed.db.parts.matching import matching_positions
 from testbed.db.parts.names import check_name
-from testbed.db.parts.outputs import matching_positions
 from testbed.db.parts.records import RECORD, SET_ASIDE
 from testbed.db.tables import (
     CertificateRow,

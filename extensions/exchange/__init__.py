@@ -1,1 +1,1 @@
-"""Results, outputs, texts and verdicts as files in testbed's own formats."""
+"""Files in and out: results, outputs, texts, verdicts, webdatasets, corrupted images."""

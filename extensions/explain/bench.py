@@ -24,6 +24,14 @@ FLIPS_BELOW_FLOAT32 = 2.0  # answers
 _HELD = 2**28  # maximum number of cached logits of whole evaluations
 
 
+def combinable(one: Arm, other: Arm) -> bool:
+    """Checks whether two combinations can be joined: they change different axes, and no variant stands alone."""
+    return not (
+        {variant.axis for variant in one} & {variant.axis for variant in other}
+        or any(variant.alone for variant in (*one, *other))
+    )
+
+
 class Bench:
     """Evaluates combinations of variants.
 

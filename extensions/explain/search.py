@@ -11,7 +11,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, Variant, axes, in_order
-from testbed.extensions.explain.bench import Arm, Bench
+from testbed.extensions.explain.bench import Arm, Bench, combinable
 from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.explanation import (
     CHANCE,
@@ -255,7 +255,7 @@ class Search:
                 for a, b, target in zip(one.estimates, other.estimates, self.targets, strict=True)
             )
 
-        able = [pair for pair in combinations(self._exact, 2) if _combinable(pair[0].variants, pair[1].variants)]
+        able = [pair for pair in combinations(self._exact, 2) if combinable(pair[0].variants, pair[1].variants)]
         arms = [in_order(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
         return arms[:MOST_COMBINATIONS]
 
@@ -284,7 +284,7 @@ class Search:
         if not known:
             return []
         exact = [result.variants for result in self._exact]
-        pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
+        pairs = [(one, other) for one in known for other in exact if combinable(one, other)]
         arms = [in_order(one + other) for one, other in pairs]
         for arm, (one, _) in zip(arms, pairs, strict=True):
             self.race.look(arm, self.race.sizes[one])
@@ -304,7 +304,7 @@ class Search:
         """
         changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
-        images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
+        images = [in_order(a + b) for a, b in combinations(moving, 2) if combinable(a, b) and self._both_count(a, b)]
         if len(self.targets) > 1:
             protocols = {self.bench.pixels(arm) for arm in images}
             self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
@@ -348,7 +348,7 @@ class Search:
             in_order(pair.variants + third.variants)
             for pair in best
             for third in self._exact
-            if _combinable(pair.variants, third.variants)
+            if combinable(pair.variants, third.variants)
         }
         return self._exact_rows(sorted(arms, key=str))
 
@@ -393,10 +393,3 @@ def search_for(
         for metric, (value, rounding) in published.items()
     ]
     return Search(cell, targets, **options)
-
-
-def _combinable(one: Arm, other: Arm) -> bool:
-    return not (
-        {variant.axis for variant in one} & {variant.axis for variant in other}
-        or any(variant.alone for variant in (*one, *other))
-    )

@@ -14,7 +14,8 @@ import pandas as pd
 from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
 from testbed.claims.names import trained_on
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
+from testbed.extensions.explorer.bibliography import bibliography
 from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.defaults import FirstColumns, newest_own_model
 from testbed.extensions.explorer.documents import item_at
@@ -162,7 +163,7 @@ class Overview:
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "measured": self.store.results.count_complete() > 0,
-            "sources": [] if self.measured else self._cited,
+            "sources": [] if self.measured else bibliography(self.store.claims.sources()),
             "pinned": [name for name in self._pinned if name in self._places],
             "standard": STANDARD,
             "disagreements": bool(self.store.claims.order()),
@@ -359,21 +360,6 @@ class Overview:
     def _sources(self) -> dict[tuple[str, str, str], str]:
         """Model, setting and metric of a published result → its source."""
         return self.store.claims.sources_of_results()
-
-    @cached_property
-    def _cited(self) -> list[dict[str, Any]]:
-        """The sources of published values, with their files, for a bibliography."""
-        found: dict[tuple[str, str, str], list[ClaimSource]] = {}
-        for source in self.store.claims.sources():
-            found.setdefault((source.name, source.repository, source.revision), []).append(source)
-        return [
-            {
-                **{"name": name, "repository": repository, "revision": revision},
-                "date": max(file.date for file in files),
-                "files": [file.path for file in files],
-            }
-            for (name, repository, revision), files in found.items()
-        ]
 
     def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
         if self.measured and row[4] == PUBLISHED:

@@ -14,7 +14,6 @@ SECTIONS = {
     SECTION_HEADINGS["evaluate"]: {
         "run": "testbed.cli.eval:run",
         "rescore": "testbed.cli.rescore",
-        "corrupt": "testbed.cli.corrupt",
     },
     SECTION_HEADINGS["results"]: {
         "list": "testbed.cli.program:lists",

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import wds_world
 
-from testbed.cli import corrupt, eval, lists
+from testbed.cli import eval, lists
 from testbed.errors import UnknownNameError
-from testbed.extensions.exchange.commands import webdataset
+from testbed.extensions.exchange.commands import corrupt, webdataset
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.registry import registry

@@ -9,9 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import testbed
 from testbed.cli.eval import evaluate
 from testbed.cli.options.inputs import InputOptions
-from testbed.cli.options.run import OPTIONS
+from testbed.cli.options.run import OPTIONS, picked
 from testbed.cli.options.tasks import TaskOptions
 from testbed.console.options import Command, ManyWords, spread
 from testbed.graph.options import RunOptions
@@ -62,8 +63,6 @@ def test_help_shows_that_several_words_may_follow():
 
 @pytest.mark.parametrize("script", ["eval.py", "db.py", "testbed"])
 def test_the_version_is_printed_without_anything_else(program, script):
-    import testbed
-
     done = program(script, "--version")
     assert (done.stdout, done.stderr) == (f"testbed {testbed.__version__}\n", "")
 
@@ -74,3 +73,14 @@ def test_every_option_of_a_run_fills_a_field_or_an_argument_of_its_name():
     filled = of_run | own | {each.name for kind in (InputOptions, TaskOptions) for each in fields(kind)}
     assert filled - given == {"inputs", "clear_cache_interval", "progress_interval"}  # of no option of their own
     assert given <= filled
+
+
+def test_a_run_has_the_same_defaults_on_the_command_line_and_in_python():
+    given = Command("run", params=list(OPTIONS)).make_context("run", []).params
+    assert picked(RunOptions, given) == RunOptions()
+    names = {"db": "db_url", "workers": "data_workers"}
+    defaults = {
+        names.get(each.name, each.name): each.default for each in signature(testbed.evaluate).parameters.values()
+    }
+    of_run = {each.name: each.default for each in fields(RunOptions) if each.name in defaults}
+    assert {name: defaults[name] or None for name in of_run} == {name: of_run[name] or None for name in of_run}

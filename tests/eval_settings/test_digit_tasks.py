@@ -9,11 +9,11 @@ import pytest
 
 from testbed.data.sets.digit_tasks import CAPTIONS, CaptionedDigits, DigitChoices, DigitPairs
 from testbed.data.sets.digits import CLASS_NAMES, Digits
-from testbed.data.webdataset.export import export
 from testbed.db.store import Store
 from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.extensions.exchange.webdataset_export import export
 from testbed.graph.options import RunOptions
 from testbed.registry import registry
 from testbed.runner.run import run

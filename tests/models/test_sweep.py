@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import wds_world
 
-from testbed.data.webdataset.export import export
 from testbed.db.store import Store
 from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
+from testbed.extensions.exchange.webdataset_export import export
 from testbed.graph.options import RunOptions
 from testbed.models.base.runtime import LoadedDualEncoder
 from testbed.registry import registry

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from testbed.data.sets.digits import CLASS_NAMES, Digits
-from testbed.data.webdataset.export import export
 from testbed.eval_settings.digits import TEMPLATES
+from testbed.extensions.exchange.webdataset_export import export
 
 EVERY_TENTH = 10
 

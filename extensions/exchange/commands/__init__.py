@@ -1,1 +1,1 @@
-"""``testbed import``, ``testbed people``, and the commands of ``testbed export``."""
+"""``testbed import``, ``testbed people``, ``testbed corrupt``, and the commands of ``testbed export``."""

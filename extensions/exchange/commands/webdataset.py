@@ -87,7 +87,7 @@ def command(
     Example:
       testbed export webdataset -d digits -s test -o data/wds_digits
     """
-    from testbed.data.webdataset.export import export
+    from testbed.extensions.exchange.webdataset_export import export
 
     if dataset_root:
         use(Inputs.from_environment().but(data_root=dataset_root))

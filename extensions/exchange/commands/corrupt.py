@@ -153,7 +153,7 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
     if processes == 1 or len(chunks) == 1:
         yield from (corrupt_files(job, chunk) for chunk in chunks)
         return
-    context = process_context(["testbed.cli.corrupt"])
+    context = process_context(["testbed.extensions.exchange.commands.corrupt"])
     pool = ProcessPoolExecutor(min(processes, len(chunks)), context, _set_up_worker, (active(), dict(os.environ)))
     try:
         for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:

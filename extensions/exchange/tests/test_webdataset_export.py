@@ -12,13 +12,17 @@ import wds_world as world
 from PIL import Image
 
 from testbed.data.sets.digits import CLASS_NAMES, Digits
-from testbed.data.webdataset.export import export
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
-
-pytestmark = pytest.mark.usefixtures("own_cache")
+from testbed.extensions.exchange.webdataset_export import export
 
 NAMES = ("cat", "", "owl")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    """A cache of the test's own."""
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
 
 
 def tree(root):

@@ -10,10 +10,10 @@ import torch
 from click.testing import CliRunner
 from PIL import Image
 
-from testbed.cli import corrupt as program
 from testbed.corruptions import IMAGENET_C, corrupt
 from testbed.data.perturbation import sample_seed
 from testbed.errors import DataError, DefinitionError, UnsupportedError
+from testbed.extensions.exchange.commands import corrupt as program
 
 
 @pytest.fixture
