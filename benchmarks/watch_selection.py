@@ -3,9 +3,9 @@
     python benchmarks/watch_selection.py [RUNS]
 
 Each line is a kind of training run whose checkpoints are equally good (from the point where the curve is flat). Printed
-are the shares of comparisons that are called worse or better at 5 %, of all and of the second half; how often they
-would be without allowing for the choice of the best; and how far the best checkpoint's score, and the score that is
-expected of it on other samples, are above its true mean on these samples.
+are the shares of comparisons that are called worse or better at 5 %, of all and of the second half, with 95 % intervals
+over the runs; how often they would be without allowing for the choice of the best; and how far the best checkpoint's
+score, and the score that is expected of it on other samples, are above its true mean on these samples.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from testbed.extensions.watching.selected import decline, expected_of_best
 from testbed.metrics.inference.paired import SIGNIFICANT, compare
 
 CHECKPOINTS, SEED = 100, 20_261_128
+EVERY = 5  # neighbours say much the same
 Array = np.ndarray[Any, Any]
 
 
@@ -111,40 +112,56 @@ KINDS = (
 )
 
 
+def shares_of(scores: Array, truth: Array, clusters: Array | None, first: int) -> Array:
+    """The numbers of comparisons of a run: all, worse, better; late, late and either; either by the plain test.
+
+    Args:
+        scores: Float array [checkpoints, n].
+        truth: The true mean of each checkpoint.
+        clusters: Integer array [n].
+        first: The first of the compared checkpoints; of the others every `EVERY`-th is compared.
+    """
+    means = scores.mean(axis=1)
+    seen = np.zeros(6)
+    for step in range(first, CHECKPOINTS, EVERY):
+        best = int(means[:step].argmax())
+        if truth[step] > truth[best]:
+            continue
+        late = step >= CHECKPOINTS // 2
+        p = 1.0 if means[step] == means[best] else compare(scores[step], scores[best], clusters=clusters).p
+        plain, worse = p < SIGNIFICANT, means[step] < means[best]
+        adjusted = decline(p, scores[step], scores[:step], best, clusters) if plain and worse and step > 1 else p
+        called = worse and adjusted < SIGNIFICANT, not worse and plain  # `decline` is never below p
+        seen += (1, called[0], called[1], late, late and any(called), plain)
+    return seen
+
+
+def share(count: Array, of: Array) -> str:
+    """A share over all runs with its 95 % interval, in which a run is one draw."""
+    mean = count.sum() / of.sum()
+    error = np.sqrt(np.square(count - mean * of).sum() * len(of) / max(1, len(of) - 1)) / of.sum()
+    return f"{100 * mean:.1f} [{max(0.0, 100 * (mean - 1.96 * error)):.1f}, {100 * (mean + 1.96 * error):.1f}] %"
+
+
 def simulate(kind: Kind, runs: int) -> list[str]:
     """The cells of a line."""
     random = np.random.default_rng(SEED)
     clusters = None if kind.group == 1 else np.arange(kind.n) // kind.group
-    seen: list[tuple[bool, bool, bool, bool]] = []
-    naive, expected = [], []
-    for _ in range(runs):
+    seen, naive, expected = [], [], []
+    for run in range(runs):
         scores, truth = kind.draw(random, kind.n)
-        means = scores.mean(axis=1)
-        for step in range(1, CHECKPOINTS):
-            best = int(means[:step].argmax())
-            if truth[step] > truth[best] or means[step] == means[best]:
-                seen += [] if truth[step] > truth[best] else [(step >= CHECKPOINTS // 2, False, False, False)]
-                continue
-            p = compare(scores[step], scores[best], clusters=clusters).p
-            worse = means[step] < means[best]
-            adjusted = decline(p, scores[step], scores[:step], best, clusters) if worse and step > 1 else p
-            late = step >= CHECKPOINTS // 2
-            seen.append((late, worse and adjusted < SIGNIFICANT, not worse and p < SIGNIFICANT, p < SIGNIFICANT))
-        best = int(means.argmax())
-        naive.append(means[best] - truth[best])
+        seen.append(shares_of(scores, truth, clusters, 1 + run % EVERY))
+        best = int(scores.mean(axis=1).argmax())
+        naive.append(scores[best].mean() - truth[best])
         expected.append(expected_of_best(scores, clusters) - truth[best])
-    table = np.array(seen)
-    late = table[table[:, 0]]
-    shares = [*(table[:, (1, 2)].mean(axis=0)), late[:, 1:3].any(axis=1).mean(), table[:, 3].mean()]
-    return [f"{100 * share:.1f} %" for share in shares] + [
-        f"{100 * np.mean(naive):+.2f}",
-        f"{100 * np.mean(expected):+.2f}",
-    ]
+    compared, worse, better, late, late_either, plain = np.array(seen).T
+    shares = (worse, compared), (better, compared), (late_either, late), (plain, compared)
+    return [share(*each) for each in shares] + [f"{100 * np.mean(naive):+.2f}", f"{100 * np.mean(expected):+.2f}"]
 
 
 def main() -> None:
     """Prints a Markdown table."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     print(f"{runs} runs of {CHECKPOINTS} checkpoints each\n")
     print(
         "| checkpoints | samples | worse | better | second half, either | plain test, either | best above | expected |"
