@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import click
@@ -20,8 +20,9 @@ from testbed.metric_specs import decimals_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 LONGEST = 40  # rows of a table that fits on one page
-WIDEST = 6  # columns, of which more get smaller letters and gaps
-SMALLER = r"\footnotesize\setlength{\tabcolsep}{3pt}"
+WIDEST, WIDEST_SMALLER = 72, 90  # characters in a line of a page; with smaller letters and gaps
+SMALLER, SMALLEST = r"\footnotesize\setlength{\tabcolsep}{3pt}", r"\scriptsize\setlength{\tabcolsep}{2pt}"
+GAP, MOST_INTERVALS = 2, 3  # characters between columns; columns with intervals that fit on a page
 CAPTIONED = r"\setlength{\LTcapwidth}{\linewidth}"
 SETUP = r"\sisetup{mode=text, detect-weight, retain-explicit-plus}"
 BOLD, INTERVALS = "Bold: the best", "In brackets: 95 % intervals"
@@ -79,17 +80,26 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
         caption: Its sentences, without the meaning of marks: metric, number of samples, sources.
         tests: The tests by which results are tied.
     """
+    rows = _without_intervals(rows)
     columns = [
         _column(kind, head, [row[at] for row in rows]) for at, (kind, head) in enumerate(zip(align, heads, strict=True))
     ]
+    widths = [_characters(column[2]) for column in columns]
+    turned = sum(max(width, len(head)) + GAP for width, head in zip(widths, heads, strict=True)) > WIDEST_SMALLER
+    if turned:
+        columns = [
+            (column[0], _turned(column[1], kind), column[2]) for column, kind in zip(columns, align, strict=True)
+        ]
     spec = "".join(column[0] for column in columns)
     head = _line([column[1] for column in columns])
     body = [_line(cells) for cells in zip(*(column[2] for column in columns), strict=True)]
     marks = _marks([cell for row in rows for cell in row if isinstance(cell, TableCell)], tests)
     told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{each}.' for each in marks)])}}}"
-    setup = SETUP + (SMALLER if len(heads) > WIDEST else "")
-    packages = f"% \\usepackage{{booktabs,siunitx{',longtable' if len(body) > LONGEST else ''}}}"
-    if len(body) > LONGEST:
+    long, wide = len(body) > LONGEST, sum(widths) + GAP * len(widths)
+    fits = long or wide <= WIDEST_SMALLER
+    setup = SETUP + ("" if wide <= WIDEST else SMALLEST if long and wide > WIDEST_SMALLER else SMALLER)
+    packages = f"% \\usepackage{{booktabs,siunitx{',longtable' if long else ''}{',graphicx' if turned else ''}}}"
+    if long:
         again = [r"\toprule", head, r"\midrule"]
         lines = [
             "{" + setup + CAPTIONED,
@@ -100,9 +110,31 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
         ]
         lines += [*again, r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
     else:
-        lines = [r"\begin{table}", r"\centering", setup, told, rf"\begin{{tabular}}{{{spec}}}", r"\toprule", head]
-        lines += [r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        opening, closing = ("", "") if fits else (r"\resizebox{\linewidth}{!}{", "}")
+        lines = [r"\begin{table}", r"\centering", setup, told, rf"{opening}\begin{{tabular}}{{{spec}}}", r"\toprule"]
+        lines += [head, r"\midrule", *body, r"\bottomrule", rf"\end{{tabular}}{closing}", r"\end{table}"]
     return "\n".join([packages, *lines])
+
+
+def _without_intervals(rows: Cells) -> Cells:
+    """The rows as they are, or without intervals if more columns have some than fit on a page."""
+    with_some = {
+        at for row in rows for at, cell in enumerate(row) if isinstance(cell, TableCell) and cell.low < cell.high
+    }
+    if len(with_some) <= MOST_INTERVALS:
+        return rows
+    bare = {"low": math.nan, "high": math.nan}
+    return [[replace(cell, **bare) if isinstance(cell, TableCell) else cell for cell in row] for row in rows]
+
+
+def _turned(head: str, kind: str) -> str:
+    """The head of a column of results, upwards."""
+    return head if kind != "S" else re.sub(r"^(\\multicolumn\{2\}\{c\})?\{(.*)\}$", r"\1{\\rotatebox{90}{\2}}", head)
+
+
+def _characters(cells: Sequence[str]) -> int:
+    """The printed characters of a column's widest cell, about."""
+    return max((len(re.sub(r"\\[a-z]+ ?|[\\${}^&]", "", cell)) for cell in cells), default=0)
 
 
 def _marks(cells: Sequence[TableCell], tests: str) -> list[str]:

@@ -33,7 +33,7 @@
 
   // LaTeX, as testbed grid --format latex writes it -------------------------------------------------------------------
 
-  const LONGEST = 40, WIDEST = 6, SMALLER = "\\footnotesize\\setlength{\\tabcolsep}{3pt}", SETUP = "\\sisetup{mode=text, detect-weight, retain-explicit-plus}", TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference";
+  const LONGEST = 40, WIDEST = 72, WIDEST_SMALLER = 90, SMALLER = "\\footnotesize\\setlength{\\tabcolsep}{3pt}", SMALLEST = "\\scriptsize\\setlength{\\tabcolsep}{2pt}", GAP = 2, MOST_INTERVALS = 3, SETUP = "\\sisetup{mode=text, detect-weight, retain-explicit-plus}", TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference";
   const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--", "−": "$-$", "×": "$\\times$" };
   const tex = (cell) => String(cell ?? "").replace(/[\\~^–−×&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
   const { decimalsOf, fixed, FRACTION } = T.numbers, plain = (value, unit) => fixed(unit === FRACTION ? 100 * value : value, decimalsOf(unit), false, false).replaceAll("−", "-");
@@ -68,12 +68,24 @@
     if (all.some(({ differs }) => differs)) said.push("$\\ast$: differs from the published value");
     return `\\caption{${said.map((each) => `${each}.`).join(" ")}}`;
   }
-  function latex(title, [heads, ...body]) {
-    const columns = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
-    const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], setup = `${SETUP}${heads.length > WIDEST ? SMALLER : ""}`;
+  /* Rows without intervals if more columns have some than fit on a page. */
+  function fewIntervals(body) {
+    const has = (cell) => isResult(cell) && cell.low < cell.high, some = new Set(body.flatMap((row) => row.flatMap((cell, at) => (has(cell) ? [at] : []))));
+    return some.size <= MOST_INTERVALS ? body : body.map((row) => row.map((cell) => (isResult(cell) ? { ...cell, low: NaN, high: NaN } : cell)));
+  }
+  /* The printed characters of a column's widest cell, about. */
+  const characters = (cells) => cells.reduce((most, cell) => Math.max(most, cell.replace(/\\[a-z]+ ?|[\\${}^&]/g, "").length), 0);
+  /* The head of a column of results, upwards. */
+  const turnedHead = (head) => head.replace(/^(\\multicolumn\{2\}\{c\})?\{(.*)\}$/s, "$1{\\rotatebox{90}{$2}}");
+  function latex(title, [heads, ...given]) {
+    const body = fewIntervals(given);
+    const fitted = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), widths = fitted.map(([, , cells]) => characters(cells)), turned = widths.reduce((sum, own, at) => sum + Math.max(own, heads[at].length) + GAP, 0) > WIDEST_SMALLER;
+    const columns = turned ? fitted.map(([own, head, cells]) => [own, own.startsWith("S") ? turnedHead(head) : head, cells]) : fitted, line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
+    const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], wide = widths.reduce((sum, own) => sum + own + GAP, 0), fits = long || wide <= WIDEST_SMALLER;
+    const setup = `${SETUP}${wide <= WIDEST ? "" : long && wide > WIDEST_SMALLER ? SMALLEST : SMALLER}`;
     const table = long ? [`{${setup}\\setlength{\\LTcapwidth}{\\linewidth}`, `\\begin{longtable}{${spec}}`, `${caption} \\\\`, ...top, "\\endfirsthead", ...top, "\\endhead", "\\bottomrule", "\\endfoot", ...lines, "\\end{longtable}}"]
-      : ["\\begin{table}", "\\centering", setup, caption, `\\begin{tabular}{${spec}}`, ...top, ...lines, "\\bottomrule", "\\end{tabular}", "\\end{table}"];
-    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}}`, ...table, ""].join("\n");
+      : ["\\begin{table}", "\\centering", setup, caption, `${fits ? "" : "\\resizebox{\\linewidth}{!}{"}\\begin{tabular}{${spec}}`, ...top, ...lines, "\\bottomrule", `\\end{tabular}${fits ? "" : "}"}`, "\\end{table}"];
+    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}${turned ? ",graphicx" : ""}}`, ...table, ""].join("\n");
   }
   /* Models × columns: the best in bold, marks of ties and of published values. */
   function results(index, rows, columns, tied) {

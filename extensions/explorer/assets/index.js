@@ -60,7 +60,7 @@
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, raw, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, raw, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length, valued: value.reduce((sum, each) => sum + !Number.isNaN(each), 0) };
   }
   /* A value's text for a cell of a table. Marked are published values, those that differ from published ones, and
      those with samples that could not be read; pointing at one says which. */

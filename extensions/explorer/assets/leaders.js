@@ -22,10 +22,10 @@
   }
   /* A column with the values of some models alone, for what speaks of these; itself if no other model has one. */
   function among(of, models) {
-    const value = new Float64Array(of.value.length).fill(NaN), valued = (values) => values.reduce((sum, each) => sum + !Number.isNaN(each), 0);
-    for (const at of models) value[at] = of.value[at];
-    const count = valued(value);
-    return count === valued(of.value) ? of : { ...of, value, count, whole: of };
+    const value = new Float64Array(of.value.length).fill(NaN);
+    let count = 0;
+    for (const at of models) { value[at] = of.value[at]; count += !Number.isNaN(value[at]); }
+    return count === of.valued ? of : { ...of, value, count, valued: count, whole: of };
   }
   /* The line about the models that are shown, where others are not. */
   function ofShown(index, of, tests) {

@@ -3,7 +3,7 @@
 (() => {
   const E = T.element, PARTS = 24; // columns that are loaded at once
   const shown = (of, at) => T.numbers.shown(of, of.value[at]);
-  const spread = (of, at) => T.numbers.spread(of, ...T.interval(of, at)), count = (number) => number.toLocaleString("en");
+  const spread = (of, at) => T.numbers.spread(of, ...T.interval(of, at)), { count } = T.numbers;
 
   async function modelView(state, main, current) {
     const index = await T.index(), name = state.parts.join("/"), model = index.modelOf.get(name), rows = [];
@@ -24,7 +24,7 @@
       columns: [{ key: "column", label: "setting", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "metric", label: "metric" }, { key: "group", label: "group" }, { key: "source", label: "source" }],
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
-        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${count(rank(of))} of ${count(of.count)}`, of.metric, about.group,
+        return { cells: [{ text: T.models.link(about.name, settings.get(about.name), "setting") }, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${T.direction(of) ? count(rank(of)) : "–"} of ${count(of.count)}`, of.metric, about.group,
           { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }

@@ -99,11 +99,11 @@
     const made = E("table", { id, "aria-rowcount": whole ? null : count + 1 }, E("caption", { class: "hidden" }, caption), E("thead", {}, E("tr", { "aria-rowindex": whole ? null : 1 }, ...head(columns, sort, onsort, onmove))), body);
     const box = E("div", { class: whole ? "scroll" : "scroll windowed", tabindex: 0, role: "region", "aria-label": caption }, made);
     const space = (rows) => (rows > 0 ? [E("tr", { class: "space", "aria-hidden": "true" }, E("td", { colspan: columns.length, style: `height: ${rows * ROW}px` }))] : []);
-    let from = -1;
+    let from = -1, to = 0;
     function paint() {
       const first = whole ? 0 : Math.max(0, Math.min(count, Math.floor(box.scrollTop / ROW)) - SPARE), last = whole ? count : Math.min(count, first + Math.ceil((box.clientHeight || 700) / ROW) + 2 * SPARE);
-      if (first === from) return;
-      from = first;
+      if (first === from && last <= to) return;
+      [from, to] = [first, last];
       const rows = [];
       for (let at = first; at < last; at += 1) rows.push(row(columns, rowAt(at), at));
       body.replaceChildren(...space(first), ...rows, ...space(count - last));
@@ -111,7 +111,7 @@
     if (!whole) {
       let waiting = false;
       box.addEventListener("scroll", () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; paint(); }); } });
-      requestAnimationFrame(() => { from = -1; paint(); });
+      requestAnimationFrame(paint);
     }
     paint();
     printing = { box, columns, count, rowAt };
