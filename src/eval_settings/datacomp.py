@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.language import prompts
-from testbed.data.webdataset.folder import WebDatasetFolder, local_copy, webdataset_instead
+from testbed.data.webdataset.folder import WebDatasetFolder, datacomp_name, local_copy, webdataset_instead
 from testbed.errors import DataError
 from testbed.eval_settings.base.annotated import AnnotatedDataset
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
@@ -79,7 +79,7 @@ class DataCompFolder:
         Raises:
             DataError: If it is missing; the message names its folder and its source.
         """
-        name, root = folder_name(self.name), data_root_text()
+        name, root = datacomp_name(self.name), data_root_text()
         if root and (is_url(root) or fill_root(root, name) != root):
             return WebDatasetFolder(name, self.split)
         folder = webdataset_instead(name, self.split)
@@ -88,7 +88,7 @@ class DataCompFolder:
             where = f"{root}/{place} is missing" if root else f"no data root is set; it should contain {place}"
             raise DataError(
                 f"data set {self.name}: {where}; it is https://huggingface.co/datasets/djghosh/{place}, which"
-                " DataComp's download_evalsets.py downloads"
+                " DataComp's download_evalsets.py downloads, and testbed run --download"
             )
         return folder
 
@@ -147,11 +147,6 @@ class FacePrompts(Prompts):
                 )
             made[name] = [template.replace("{c}", words) for template in own]
         return made
-
-
-def folder_name(name: str) -> str:
-    """The name of a setting's webdataset, which has no ``fairness/`` or ``datacomp/``."""
-    return name.removeprefix("fairness/").removeprefix("datacomp/")
 
 
 def _folders(name: str) -> Sequence[Path]:
