@@ -26,6 +26,7 @@ FIGURES = {  # kind → what is drawn of the demo
     "cost": "cost--digits",
 }
 OF_A_RUN = "training"  # its picture shows a watched training run, which the demo does not have
+OF_A_TABLE = "compute"  # that of this one CLIP benchmark's scaling table: probe_benchmark/openclip_results.csv
 SIZE = {"width": 1280, "height": 570}
 # The columns of the leaderboard's picture: as many as fit into its width.
 COLUMNS = (
@@ -39,8 +40,11 @@ COLOURS = 128
 @click.command()
 @click.option("--db-url", help="A store with the demo's results.  [default: the demo is run]")
 @click.option("--watched", metavar="URL", help="A store with a watched training run.  [default: its picture stays]")
+@click.option(
+    "--scaling", type=click.Path(path_type=Path), help="CLIP benchmark's table.  [default: its picture stays]"
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path(__file__).parent)
-def main(db_url: str | None, watched: str | None, out: Path) -> None:
+def main(db_url: str | None, watched: str | None, scaling: Path | None, out: Path) -> None:
     """Writes the pictures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -53,6 +57,10 @@ def main(db_url: str | None, watched: str | None, out: Path) -> None:
         draw_figures(db_url, {FIGURES[kind]: out / "pictures" / f"{kind}.png" for kind in FIGURES})
         if watched is not None:
             draw_figures(watched, {"training--runs_a": out / "pictures" / f"{OF_A_RUN}.png"})
+        if scaling is not None:
+            url = str(folder / "scaling.db")
+            _testbed("import", str(scaling), "--db-url", url)
+            draw_figures(url, {"compute--imagenet1k": out / "pictures" / f"{OF_A_TABLE}.png"}, scaling)
     for path in (out / PAGE, *((out / "pictures").glob("*.png"))):
         Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
 
@@ -75,12 +83,12 @@ def _photograph(page: Path, to: Path) -> None:
         browser.close()
 
 
-def draw_figures(db_url: str, paths: dict[str, Path]) -> None:
+def draw_figures(db_url: str, paths: dict[str, Path], compute: Path | None = None) -> None:
     """Draws figures of a store, by their names."""
     from testbed.plotting.figures import figures
     from testbed.plotting.images import write_images
 
-    drawn, _ = figures(db_url)
+    drawn, _ = figures(db_url, compute=compute)
     if lacking := paths.keys() - drawn.keys():
         raise click.ClickException(f"the store has no {', '.join(sorted(lacking))}; it has {', '.join(drawn)}")
     write_images([drawn[name] for name in paths], list(paths.values()))

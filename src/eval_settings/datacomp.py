@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.language import prompts
-from testbed.data.webdataset.folder import WebDatasetFolder, local_copy
+from testbed.data.webdataset.folder import WebDatasetFolder, datacomp_name, local_copy, webdataset_instead
 from testbed.errors import DataError
 from testbed.eval_settings.base.annotated import AnnotatedDataset
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.clip_benchmark import Prompts, declare
 from testbed.eval_settings.benchmark_families.datacomp import COLLECTION, IMAGENET_O, SETS, WINOGAVIL
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.inputs import is_url
 from testbed.metrics.scorers.datacomp import OBJECTIVES, Faces, GroupedAccuracy, MacroF1
+from testbed.paths import data_root_text, fill_root
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -57,41 +59,66 @@ FACES = {"fairness/fairface": 10954, "fairness/utkface": 23703}
 FACE_ATTRIBUTES = ("age", "gender", "race", "race_binary")
 
 
-class AttributesFolder:
+class DataCompFolder:
+    """A split of one of DataComp's webdatasets.
+
+    Args:
+        name: The setting.
+        split: The split.
+    """
+
+    named_when_opened = True
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.split = split
+
+    def folder(self) -> WebDatasetFolder:
+        """The webdataset.
+
+        Raises:
+            DataError: If it is missing; the message names its folder and its source.
+        """
+        name, root = datacomp_name(self.name), data_root_text()
+        if root and (is_url(root) or fill_root(root, name) != root):
+            return WebDatasetFolder(name, self.split)
+        folder = webdataset_instead(name, self.split)
+        if folder is None:
+            place = f"wds_{name.replace('/', '-')}_test"
+            where = f"{root}/{place} is missing" if root else f"no data root is set; it should contain {place}"
+            raise DataError(
+                f"data set {self.name}: {where}; it is https://huggingface.co/datasets/djghosh/{place}, which"
+                " DataComp's download_evalsets.py downloads, and testbed run --download"
+            )
+        return folder
+
+    def spec(self) -> dict[str, Any]:
+        """The folder and the split."""
+        return self.folder().spec()
+
+    def open(self) -> ImageSource:
+        """The samples."""
+        return self.folder().open()
+
+
+class AttributesFolder(DataCompFolder):
     """A split of one of DataComp's webdatasets whose samples have attributes.
 
     Args:
-        name: The setting; the folder's name has not its ``fairness/``.
+        name: The setting.
         split: The split.
         attributes: As in `testbed.data.webdataset.attributes.WebDatasetWithAttributes`.
         objective: As there.
     """
 
-    named_when_opened = True
-
     def __init__(self, name: str, split: str, attributes: Sequence[str], objective: str = "") -> None:
-        self.name = name
-        self.split = split
+        super().__init__(name, split)
         self.attributes = tuple(attributes)
         self.objective = objective
 
-    def folder(self) -> WebDatasetFolder:
-        """The folder without attributes.
-
-        Raises:
-            DataError: If it is missing.
-        """
-        folder = WebDatasetFolder(folder_name(self.name), self.split)
-        try:
-            folder.location()
-        except DataError as error:
-            place = f"wds_{folder_name(self.name).replace('/', '-')}_test"
-            raise DataError(f"{error}; DataComp's is https://huggingface.co/datasets/djghosh/{place}") from error
-        return folder
-
     def spec(self) -> dict[str, Any]:
         """The folder, the split, and the attributes."""
-        return {**self.folder().spec(), "attributes": list(self.attributes), "objective": self.objective}
+        return {**super().spec(), "attributes": list(self.attributes), "objective": self.objective}
 
     def open(self) -> ImageSource:
         """The samples."""
@@ -122,14 +149,9 @@ class FacePrompts(Prompts):
         return made
 
 
-def folder_name(name: str) -> str:
-    """The name of a setting's webdataset, which has no ``fairness/``."""
-    return name.removeprefix("fairness/")
-
-
 def _folders(name: str) -> Sequence[Path]:
     try:
-        return [local_copy(WebDatasetFolder(folder_name(name)).location(), None)]
+        return [local_copy(DataCompFolder(name, "test").folder().location(), None)]
     except DataError:
         return []
 
@@ -140,8 +162,8 @@ def _attributes_folder(
     return AttributesFolder(name, split, attributes, objective)
 
 
-def _plain_folder(name: str, split: str, language: str) -> Dataset:
-    return WebDatasetFolder(name, split)
+def _plain_folder(split: str, language: str) -> Dataset:
+    return DataCompFolder(IMAGENET_O, split)
 
 
 def _winogavil(root: Path) -> ImageSource:
@@ -176,8 +198,8 @@ def _add_grouped() -> None:
 def _add_others() -> None:
     add_benchmark(
         declare(
-            Prompts(IMAGENET_O, 200, folders=partial(_folders, "imagenet-o")),
-            partial(_plain_folder, "imagenet-o"),
+            Prompts(IMAGENET_O, 200, folders=partial(_folders, IMAGENET_O)),
+            _plain_folder,
             sizes={"test": 2000},
             description="ImageNet-O as a task of 200 classes, as in DataComp",
         )

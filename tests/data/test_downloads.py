@@ -17,6 +17,7 @@ import wds_world as world
 from torchvision_world import MAKERS
 from web_world import files_below, serving
 
+from testbed.data.libraries import downloads
 from testbed.data.libraries.downloads import download
 from testbed.data.libraries.torchvision_sets import open_set
 from testbed.data.webdataset.source import WebDataset
@@ -60,6 +61,28 @@ def test_a_split_is_downloaded_once_and_its_size_is_said_before(server, root):
     server.asked.clear()
     assert fetch(server)
     assert server.asked == []
+
+
+def test_datacomps_sets_come_from_its_own_place(server, root, monkeypatch):
+    for name, place in (
+        ("fairness/geode", "geode"),
+        ("datacomp/imagenet-o", "imagenet-o"),
+        ("wilds/fmow", "wilds-fmow"),
+    ):
+        server.files |= {
+            f"/wds_{place}_test{path.removeprefix('/x-pets')}": content
+            for path, content in list(server.files.items())
+            if path.startswith("/x-pets/")
+        }
+        monkeypatch.setattr(downloads, "DATACOMP_HUB", f"{server.url}/wds_{{dataset_cleaned}}_test")
+        assert download(name, "test", "", print)
+        assert (root / f"wds_{place}" / "test" / "1.tar").is_file()
+
+
+def test_original_files_are_not_downloaded_beside_a_webdataset(root):
+    world.write_split(root / "wds_cifar10_test", [world.samples({"s": b"1"})])
+    assert download("cifar10", "test", "", print)
+    assert [path.name for path in root.iterdir()] == ["wds_cifar10_test"]
 
 
 def test_a_split_is_stored_where_it_will_be_looked_for(server, root, monkeypatch):

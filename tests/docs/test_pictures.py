@@ -25,7 +25,7 @@ def shown(page: str) -> set[str]:
 
 
 def test_there_is_a_picture_of_each_kind_of_figure_and_a_page_shows_it() -> None:
-    assert make_pictures.FIGURES.keys() | {make_pictures.OF_A_RUN} == KINDS.keys()
+    assert make_pictures.FIGURES.keys() | {make_pictures.OF_A_RUN, make_pictures.OF_A_TABLE} == KINDS.keys()
     assert {f"pictures/{kind}.png" for kind in KINDS} <= shown("docs/figures.md")
     assert {path.stem for path in (ROOT / "docs" / "pictures").glob("*.png")} == KINDS.keys()
     assert make_pictures.PAGE in shown("docs/index.md")

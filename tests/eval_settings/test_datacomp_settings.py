@@ -115,7 +115,9 @@ def _open(name):
 
 def test_what_is_missing_or_wrong_is_named(planted, tmp_path, monkeypatch):
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
-    refused(tmp_path, "wilds/fmow", r"wds_wilds-fmow_test.*huggingface.co/datasets/djghosh/wds_wilds-fmow_test")
+    (tmp_path / "imagenet-o").mkdir()  # the original, which is not DataComp's form
+    refused(tmp_path, "datacomp/imagenet-o", r"/wds_imagenet-o_test is missing")
+    refused(tmp_path, "wilds/fmow", r"/wds_wilds-fmow_test is missing; .*datasets/djghosh/wds_wilds-fmow_test, which")
     refused(tmp_path, "fairness/geode", r"huggingface.co/datasets/djghosh/wds_geode_test")
     refused(tmp_path, "misc/winogavil", r"winogavil_dataset.csv .*nlphuji/winogavil")
     folder, key = tmp_path / "wds_geode_test", "fairness/geode"

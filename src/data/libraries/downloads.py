@@ -22,14 +22,16 @@ from testbed.calls import reason_of
 from testbed.data.libraries import torchvision_sets
 from testbed.data.remote_folder import RemoteFolder, download_file, offline, size_of
 from testbed.data.webdataset.folder import PREFIX as WDS
-from testbed.data.webdataset.folder import check_name, find_webdataset
+from testbed.data.webdataset.folder import check_name, datacomp_name, find_webdataset, webdataset_instead
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards
 from testbed.errors import DataError
 from testbed.inputs import is_url
 from testbed.paths import data_root, fill_root
 
 HUB = "https://huggingface.co/datasets/clip-benchmark/wds_{dataset_cleaned}/tree/main"
+DATACOMP_HUB = "https://huggingface.co/datasets/djghosh/wds_{dataset_cleaned}_test/tree/main"
 VTAB = "vtab/"
+DATACOMP = ("wilds/", "fairness/", "datacomp/")
 HUGGING_FACE = "hf/"
 CHECKSUM = ".sha256"  # a file beside another one, with its digest in front
 
@@ -44,8 +46,8 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
     Args:
         name: The data set's name.
         split: The split.
-        url: The place of webdatasets, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the
-            hub.
+        url: The place of webdatasets, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's and
+            DataComp's on the hub.
         say: Called with a description of each download before it starts.
 
     Returns:
@@ -59,9 +61,11 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
         raise DataError(f"data set {name!r}: downloads need a data root; give --data-root DIR")
     known = torchvision_sets.SETS.get(name)
     if known is not None:
-        return _torchvision(known, split, root, say)
+        return webdataset_instead(name, split) is not None or _torchvision(known, split, root, say)
     if name.startswith((WDS, VTAB)):
         return _webdataset(name.removeprefix(WDS), split, root, url or HUB, say)
+    if name.startswith(DATACOMP):
+        return _webdataset(datacomp_name(name), split, root, url or DATACOMP_HUB, say)
     return _hugging_face(name, root, say) if name.startswith(HUGGING_FACE) else False
 
 

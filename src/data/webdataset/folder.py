@@ -142,6 +142,11 @@ def webdataset_instead(name: str, split: str) -> WebDatasetFolder | None:
     return WebDatasetFolder(name, split) if folder is not None and (folder / split / NSHARDS).is_file() else None
 
 
+def datacomp_name(setting: str) -> str:
+    """The name of the webdataset of one of DataComp's settings, which has no ``fairness/`` or ``datacomp/``."""
+    return setting.removeprefix("fairness/").removeprefix("datacomp/")
+
+
 def folder_of(other: WebDatasetFolder | None) -> list[Path]:
     """The folder of class names and templates of a webdataset below the data root; empty without one."""
     place = other.location() if other is not None else None
