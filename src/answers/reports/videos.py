@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.answers.columns import listed
 from testbed.answers.reports.benchmark import add_report
-from testbed.answers.reports.choice import ACCURACY
+from testbed.answers.reports.choice import ACCURACY, AVERAGE
 from testbed.answers.reports.scored import ScoredRows, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
@@ -18,6 +18,7 @@ from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
 
 GRADE = MetricSpec("grade", "points", HIGHER, lowest=0, headline=PREFERRED)
 GROUP, LINEAR = rate("group_score", headline=PREFERRED), rate("linear_score")
+_DIRECTIONS = tuple(f"object_rel_direction_{level}" for level in ("easy", "medium", "hard"))
 _GROUP_SIZE = 4  # questions in a group of Video-MME-v2
 
 
@@ -106,6 +107,27 @@ for _name, _parts in _PARTS.items():
     _primary = GRADE.name if _parts.scale else ACCURACY.name
     _compute: Callable[[AnsweredQuestions, str], list[Metric]] = partial(by_parts, parts=_parts)
     add_report(_name, _primary, {_primary: "overall"})(_compute)
+
+
+@add_report("vsi", AVERAGE.name, {AVERAGE.name: "overall"})
+def vsi(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VSI-Bench (arXiv 2412.14171): ``average`` of the kinds of questions, and their accuracies.
+
+    The accuracy of a number is its mean relative accuracy. If all three difficulties of relative directions are there,
+    their mean is one kind.
+    """
+    rows = ScoredRows.of(answered)
+    by_kind = by_columns(rows, ACCURACY, scorer, ("question_type",))
+    means = {each.slice.removeprefix("question_type/"): each.value for each in by_kind if each.value is not None}
+    if set(_DIRECTIONS) <= set(means):
+        means["directions"] = float(np.mean([means.pop(kind) for kind in _DIRECTIONS]))
+    average = float(np.mean(list(means.values()))) if means else None
+    return [
+        AVERAGE.metric(average, int(rows.counted.sum()), scorer=scorer),
+        mean(rows, ACCURACY, scorer),
+        *by_kind,
+        *by_columns(rows, ACCURACY, scorer, ("task_type",)),
+    ]
 
 
 @add_report("mmbench_video", GRADE.name, {GRADE.name: "Overall"})
