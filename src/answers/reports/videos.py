@@ -186,17 +186,17 @@ def _groups(rows: ScoredRows) -> ScoredRows:
 
 
 def _mean_of(group: ScoredRows) -> float:
-    mean_score: float = group.scores.mean()  # NaN if one has no answer
-    return mean_score
+    scores: list[float] = group.scores.tolist()
+    return sum(scores) / len(scores)  # NaN if one has no answer
 
 
 def _group_score(group: ScoredRows) -> float:
     if np.isnan(group.scores).any():
         return float("nan")
-    right = [score == 1 for score in group.scores]
-    last = group.columns[-1]
+    right: list[bool] = (group.scores == 1).tolist()
+    last, share = group.columns[-1], sum(right) / _GROUP_SIZE
     if last.get("group_type") != "logic":
-        return (sum(right) / _GROUP_SIZE) ** 2
+        return share * share
     return _chain(right, "".join((last.get("group_structure") or "").split()))
 
 

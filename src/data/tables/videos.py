@@ -108,7 +108,7 @@ class VideoSource(TableSource):
 
     def _video_name(self, position: int) -> str:
         """The path of a row's video, or of the folder with its frames; empty if the row names none."""
-        row = self.targets[position]
+        row: dict[str, str] = self.targets[position]
         if VIDEO_PATH in row or VIDEO not in row:
             return row.get(VIDEO_PATH, "")
         if row[VIDEO].lower().endswith(_ENDINGS) and PREFIX not in row:
