@@ -18,6 +18,7 @@ _WRITTEN = re.compile(
 )  # numbers that may be written otherwise
 _TOLERANCE = 0.05  # of relaxed accuracy
 _EQUAL = 1e-9  # relative difference of numbers that are written otherwise
+_CONFIDENCES = [*(0.5 + number * ((0.95 - 0.5) / 9) for number in range(9)), 0.95]
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)|≈|\\approx\b")
 _COMPARED = re.compile(
     r"(?:(?:it(?:'s| is)|is|are)\s+)?(?:not|isn't|never|less than|more than|fewer than|greater than|at least|at most"
@@ -101,6 +102,22 @@ def number(columns: Mapping[str, str], text: str) -> Verdict:
             answer if is_another_value(answer) else None, 0.0, method if is_another_value(answer) else "none"
         )
     return Verdict(f"{said.value:.15g}", float(same_quantity(said, right)), method)
+
+
+def mean_relative_accuracy(said: float, right: float) -> float:
+    """VSI-Bench's accuracy of a number (arXiv 2412.14171): the share of ten tolerances, 50 % to 5 %, that hold."""
+    error = abs(said - right) if right == 0 else abs((said - right) / right)
+    return sum(error <= 1 - confidence for confidence in _CONFIDENCES) / len(_CONFIDENCES)
+
+
+def relative(columns: Mapping[str, str], text: str) -> Verdict:
+    """Mean relative accuracy of the only number in an answer."""
+    right = quantity(truth(columns))
+    answer, method = open_answer(text)
+    said = None if answer is None else sole_quantity(answer)
+    if said is None or right is None:
+        return Verdict(None, 0.0, method if answer is None else "none")
+    return Verdict(f"{said.value:.15g}", mean_relative_accuracy(said.value, right.value), method)
 
 
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:

@@ -54,7 +54,7 @@ _OF_TYPE = {
 }
 _LISTED_BELOW, _LISTED_BELOW_CN = "The choices are listed below:", "选项如下所示:"
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
-_OF_THE_VIDEO = (
+OF_THE_VIDEO = (
     "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
     " (A, B, C, or D) of the correct option."
 )
@@ -354,6 +354,6 @@ def video_mme(row: Row, subtitles: bool = False) -> list[Turn]:
         subtitles: Shows the column ``subtitles``, which may be empty.
     """
     said = f"This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
-    given = f"\nThese are the frames of a video. {said}{_OF_THE_VIDEO}\n"
+    given = f"\nThese are the frames of a video. {said}{OF_THE_VIDEO}\n"
     lines = [_column(row, "question"), *as_list(row.columns.get("candidates", ""))]
     return [[*row.pictures, given, "Question: {}\nAnswer: ".format("\n".join(lines))]]

@@ -44,7 +44,7 @@ from testbed.answers.right_answers import (
     yes_or_no,
 )
 from testbed.answers.verdict import Verdict
-from testbed.answers.video_choices import candidates, temp_compass
+from testbed.answers.video_choices import candidates, temp_compass, vsi
 from testbed.canonical_text import canonical, canonical_columns
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
@@ -144,6 +144,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "mlvu": AnswerScoring(choice.among(candidates), published_videos.mlvu, choices=candidates),
     "temp_compass": AnswerScoring(temp_compass, published_videos.temp_compass, choices=candidates),
     "temp_compass_yes_no": AnswerScoring(yes_no.yes_no, published_videos.temp_compass_yes_no, choices=yes_or_no),
+    "vsi": AnswerScoring(vsi, published_spatial.vsi, choices=candidates),
     "temp_compass_captioning": _LEFT,
     "mlvu_open": _LEFT,
     "mmbench_video": _LEFT,

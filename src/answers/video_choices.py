@@ -8,6 +8,7 @@ from string import ascii_uppercase
 
 from testbed.answers.choice import among
 from testbed.answers.columns import listed
+from testbed.answers.numbers import relative
 from testbed.answers.verdict import Verdict
 
 Columns = Mapping[str, str]
@@ -46,6 +47,16 @@ def temp_compass(columns: Columns, text: str) -> Verdict:
 
     is_numbered = any((match := _CAPTION.fullmatch(item)) and match[1].isdigit() for item in _items(columns))
     return among(captions)(columns, _NUMBERED.sub(letter, text) if is_numbered else text)
+
+
+def is_choice(columns: Columns) -> bool:
+    """Checks whether a row of a VSI benchmark has options; without them, its answer is a number."""
+    return bool(_items(columns))
+
+
+def vsi(columns: Columns, text: str) -> Verdict:
+    """VSI-Bench and the like: an option, or a number."""
+    return (among(candidates) if is_choice(columns) else relative)(columns, text)
 
 
 def _items(columns: Columns) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from string import ascii_uppercase
 
 from testbed.answers.columns import as_list
-from testbed.answers.prompts import Turn, video_mme
+from testbed.answers.prompts import OF_THE_VIDEO, Turn, video_mme
 from testbed.data.rows import Row
 from testbed.errors import SampleError
 
@@ -109,6 +109,44 @@ def video_mme_v2(row: Row, subtitles: str = "", reasoning: bool = False) -> list
         return [[*_with_subtitles(row), _SAID_BETWEEN, text]]
     said = f" This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
     return [[*row.pictures, _FRAMES_OF_VIDEO + said, text]]
+
+
+def vsi_bench(row: Row) -> list[Turn]:
+    """VSI-Bench (arXiv 2412.14171): the frames, then question and options, or the request for a number."""
+    options = _candidates(row)
+    ending = _LETTER_DIRECTLY.strip() if options else "Answer briefly and directly in one float number."
+    lines = ["These are frames of a video.", _column(row, "question"), *options, ending]
+    return [[*row.pictures, "\n".join(lines)]]
+
+
+def vsi_super_recall(row: Row) -> list[Turn]:
+    """VSI-SUPER-Recall (arXiv 2511.04670)."""
+    lines = [_column(row, "question").strip(), "Options:", *as_list(_column(row, "options"))]
+    return [[*row.pictures, "\n".join(lines) + _LETTER_DIRECTLY]]
+
+
+def vsi_super_count(row: Row) -> list[Turn]:
+    """VSI-SUPER-Count (arXiv 2511.04670)."""
+    ending = "\nPlease answer the question using a single word or phrase."
+    return [[*row.pictures, f"These are frames of a video.\n{_column(row, 'question').strip()}{ending}"]]
+
+
+def sti_bench(row: Row) -> list[Turn]:
+    """STI-Bench (arXiv 2503.23765): the question names its seconds, and how many frames a second has."""
+    options = zip(ascii_uppercase, as_list(_column(row, "options")), strict=False)
+    times = f"From {_column(row, 'time_start')} seconds to {_column(row, 'time_end')} seconds. "
+    asked = "\n".join([times + _column(row, "question"), *(f"{letter} {text}" for letter, text in options)])
+    text = (
+        "Answer the question below based on the frames provided, which are sampled at about"
+        f" {row.columns.get('sampled_fps', '')} FPS.\nQuestion: {asked}\nPlease output only the option you choose!"
+    )
+    return [[*row.pictures, text]]
+
+
+def dsr_bench(row: Row) -> list[Turn]:
+    """DSR-Bench: what is asked, the frames, then question and options."""
+    lines = "\n".join([_column(row, "question"), *as_list(_column(row, "options"))])
+    return [[f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", *row.pictures, f"Question: {lines}\nAnswer: "]]
 
 
 def _with_subtitles(row: Row) -> Turn:

@@ -63,6 +63,7 @@ RULES: dict[str, Callable[[int, int, float, Clip], list[int]]] = {
     "spread": _spread,
     "segments": _segments,
     "ends": _ends,
+    "tail": _ends,
 }
 
 
@@ -73,7 +74,7 @@ class Frames:
     Attributes:
         count: The number of frames; 0 if `fps` determines it.
         fps: The number of frames for each second, from the first on.
-        rule: The places of `count` frames; a name in `RULES`.
+        rule: The places of `count` frames; a name in `RULES`. With ``"tail"`` the last frame also follows `fps`.
         area: The number of pixels to which frames are resized, with sides that are multiples of 16; 0 keeps their size.
 
     Raises:
@@ -93,7 +94,7 @@ class Frames:
 
     def spec(self) -> dict[str, Any]:
         """Returns what identifies the choice; a default rule and size are left out, as before there were others."""
-        more = {"rule": self.rule if self.count else "spread", "area": self.area}
+        more = {"rule": self.rule if self.count or self.rule == "tail" else "spread", "area": self.area}
         default = {"rule": "spread", "area": 0}
         return {"count": self.count, "fps": self.fps} | {key: more[key] for key in more if more[key] != default[key]}
 
@@ -107,7 +108,9 @@ class Frames:
         """
         if self.count:
             return RULES[self.rule](self.count, total, rate, clip)
-        return [min(int(number * (rate / self.fps)), total - 1) for number in range(int(total / rate * self.fps))]
+        numbers = [min(int(number * (rate / self.fps)), total - 1) for number in range(int(total / rate * self.fps))]
+        tail = self.rule == "tail" and numbers and numbers[-1] != total - 1
+        return [*numbers, total - 1] if tail else numbers
 
 
 @dataclass(frozen=True)

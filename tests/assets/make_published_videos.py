@@ -32,8 +32,12 @@ CAPTIONS = (
 CAPTION_FORMS = "{i}|{n}|{n}.|{s}|{i}.|{m}|{n}) {s}|The best option is {n}|{s} and {u}|it is {i}|{S}"
 MCQ_FORMS = "{L}|{L}.|{L})|{L}. {t}|{l}|({L})|The answer is {L}|{t}|{M}. {t}|**{L}**|{L}, I think|E|"
 YES_NO = "yes|no|Yes|No, it is not|yes, it is|I think yes|not at all|nothing|The answer is no|YES|maybe||yesterday"
+NUMBER_FORMS = "{v}|{v}.|About {v} m|{w}|<answer>{v}</answer>|<answer> {v} m</answer> 7|5 or {v}|[{v}, 9]|none|"
+NUMBER_FORMS += "<think>1 and 2</think>{v}|<think>{v}|it is {w} or {v}|{v} 8|1e1|x{v}"
 BRACKETED = "({L})|({l})|({L}) {t}|{L}) {t}|{l}.|(|)|option ({L})|{L}|{l}|Best option: ({L})|({M}) or ({L})"
 LETTERS = "ABCDEFGH"
+base_words = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+base_words += "sixteen seventeen eighteen nineteen twenty".split()
 
 
 def listed(seed: str, most: int) -> list[Any]:
@@ -93,6 +97,21 @@ def yes_no(seed: str) -> list[Any]:
     ]
 
 
+def vsi(seed: str) -> list[Any]:
+    """Rows with options, or with a number as the answer."""
+    draw, rows = random.Random(seed), []
+    for columns, text in lettered(seed, 6):
+        if draw.random() < 0.6:
+            right = draw.choice(["3", "2.5", "10", "0", "12.0"])
+            value = float(right)
+            near = draw.choice([value, value * 1.04, value * 0.8, value * 1.3, value + 1, -value])
+            said = draw.choice([f"{near:g}", f"{near:.3f}"])
+            columns = {"answer": right, "question": "How far?"}
+            text = draw.choice(NUMBER_FORMS.split("|")).format(v=said, w=draw.choice(["three", "Ten", "twenty-one"]))
+        rows.append((columns, text))
+    return rows
+
+
 ROWS = {
     "long_video_bench": lambda: lettered("long_video_bench", 5),
     "video_mme_v2": lambda: lettered("video_mme_v2", 8),
@@ -100,6 +119,7 @@ ROWS = {
     "mlvu": lambda: listed("mlvu", 6),
     "temp_compass": lambda: temp_compass("temp_compass"),
     "temp_compass_yes_no": lambda: yes_no("temp_compass_yes_no"),
+    "vsi": lambda: vsi("vsi"),
 }
 
 
@@ -129,6 +149,20 @@ class Videos(base.Published):
         names = ("mvbench", "mlvu", "longvideobench", "tempcompass", "worldsense", "mmbench_video")
         self.classes = {each: self.module(f"vlmeval.dataset.{each}", f"dataset/{each}.py") for each in names}
         self.classes["videomme"] = self.module("vlmeval.dataset.videomme", "dataset/videomme.py")
+        words = types.ModuleType("num2words")
+        words.num2words = lambda number, lang: base_words[number]  # type: ignore[attr-defined]
+        sys.modules["num2words"] = words
+        sys.modules["decord"] = types.ModuleType("decord")
+        self.spatial = self.module("vlmeval.dataset.utils.spatial", "dataset/utils/spatial_bench/matching_func.py")
+        package.judge_util = base.Empty("judge_util")  # type: ignore[attr-defined]
+        for name in ("judge_util", "spatial_bench", "spatial_bench.llm_extract", "spatial_bench.tools.files"):
+            sys.modules[f"vlmeval.dataset.utils.{name}"] = base.Empty(f"vlmeval.dataset.utils.{name}")
+        sys.modules["vlmeval.dataset.utils.spatial_bench.tools"] = base.Empty("tools")
+        sys.modules["vlmeval.dataset.utils.spatial_bench.matching_func"] = self.spatial
+        scores = "vlmeval.dataset.utils.spatial_bench.cal_scores"
+        self.relative = self.module(scores, "dataset/utils/spatial_bench/cal_scores.py").compute_na_score
+        for each in ("vsibench", "stibench", "dsrbench"):
+            self.classes[each] = self.module(f"vlmeval.dataset.{each}", f"dataset/{each}.py")
         self.classes["videommev2"] = self.module("vlmeval.dataset.videommev2", "dataset/videommev2.py")
 
     def frozen(self, kind: str, rows: list[Any]) -> list[tuple[str | None, float]]:
@@ -153,6 +187,11 @@ class Videos(base.Published):
                     item["answer"] = chr(ord("A") + place)
             given = f"({chr(ord('A') + right)}) {columns['answer']}"
             return self.own[kind].check_ans_with_model(text, given, None, item)
+        if kind == "vsi" and "candidates" not in columns:
+            return self.relative(self.frame([item]))["MRA:.5:.95:.05"][0]
+        if kind == "vsi":
+            match = self.spatial.can_match_option
+            return str(match(text)).lower() == str(match(columns["answer"])).lower()
         rules = self.own["tempcompass"]
         check = rules.evaluate_tempcompass_mcq if kind == "temp_compass" else rules.evaluate_tempcompass_YorN
         return check(None, item)["rating"]
@@ -221,6 +260,31 @@ CLASSES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
         {"video": "1", "question": "How?", "options": "A. x\nB. y"},
     ),
 }
+PLACED = {"video": "a/v.mp4", "question": " How far? ", "answer": "A"}
+CLASSES |= {
+    "VSI-Bench": (
+        "vsibench",
+        "VsiBench",
+        {"sample_strategy": "uniform_tail"},
+        {**PLACED, "question_type": "route_planning", "candidates": "['A. left', 'B. right']"},
+    ),
+    "VSI-Bench-Debiased": (
+        "vsibench",
+        "VsiBench",
+        {"sample_strategy": "uniform_tail"},
+        {**PLACED, "question_type": "object_counting"},
+    ),
+    "VsiSuperRecall_10mins": ("vsibench", "VsiSuperRecall", {}, {**PLACED, "options": "['A. left', 'B. right']"}),
+    "VsiSuperCount_10mins": ("vsibench", "VsiSuperCount", {}, PLACED),
+    "STI-Bench": (
+        "stibench",
+        "STIBench",
+        {},
+        {**PLACED, "options": "['left', 'right']", "time_start": "1", "time_end": "2.5"},
+    ),
+    "DSRBench": ("dsrbench", "DSRBench", {}, {**PLACED, "options": "['A. left', 'B. right']"}),
+}
+SPATIAL = ("VSI-Bench", "VSI-Bench-Debiased", "VsiSuperRecall_10mins", "VsiSuperCount_10mins", "STI-Bench", "DSRBench")
 SPOKEN = [
     {"start": "00:00:00.000", "end": "00:00:00.500", "line": "first"},
     {"start": "00:00:02.000", "end": "00:00:05.000", "line": "second"},
@@ -272,8 +336,12 @@ def prompts(published: Videos, folder: str) -> list[Any]:
         Reader.total, Reader.rate = 100, 10.0
         pictures = [f"<{place}>" for place in range(4)]
         step = 100 / 5
-        chosen = (pictures, [int(place * step) for place in range(1, 5)], {"fps": 10.0, "n_frames": 100})
-        several = name in ("Video-MME", "WorldSense", "LongVideoBench", "Video-MME-v2")
+        chosen = (
+            pictures,
+            [int(place * step) for place in range(1, 5)],
+            {"fps": 10.0, "n_frames": 100, "sample_fps": 0.4},
+        )
+        several = name in ("Video-MME", "WorldSense", "LongVideoBench", "Video-MME-v2", *SPATIAL)
         dataset.save_video_frames = lambda *_, chosen=chosen, several=several, **__: chosen if several else chosen[0]
         dataset.save_video_into_images = lambda _: pictures  # noqa: B023
         line = {**CLASSES[name][3], **more}
@@ -287,9 +355,8 @@ def prompts(published: Videos, folder: str) -> list[Any]:
 
 def frames(published: Videos, folder: str) -> list[Any]:
     """The numbers of the frames that each class takes."""
-    decord = types.ModuleType("decord")
+    decord = sys.modules["decord"]
     decord.VideoReader, decord.cpu = Reader, lambda _: None  # type: ignore[attr-defined]
-    sys.modules["decord"] = decord
     sys.modules["portalocker"].Lock = lambda *_, **__: tempfile.TemporaryDirectory()  # type: ignore[attr-defined]
     image = types.SimpleNamespace(
         fromarray=lambda _: types.SimpleNamespace(save=lambda path: None, size=(16, 16), resize=lambda *_: None)
@@ -302,7 +369,7 @@ def frames(published: Videos, folder: str) -> list[Any]:
     for name, (_, _, _, line) in CLASSES.items():
         for total, rate in videos:
             for count, fps in ((8, -1), (64, -1), (0, 1.0), (0, 0.5)):
-                if name == "MVBench" and fps > 0:
+                if fps > 0 and (name == "MVBench" or ("VSI" in name and total / rate * fps < 1)):  # these fail
                     continue
                 for clip in (None, (1.5, 3.2), (0.0, 1000.0)) if name == "MVBench" else (None,):
                     Reader.total, Reader.rate = total, rate
@@ -318,7 +385,7 @@ def taken(dataset: Any, name: str, line: dict[str, Any]) -> list[int]:
     if name.startswith("MVBench"):
         dataset.save_video_frames = lambda *_: None
         dataset.save_video_into_images(line)
-    elif name in ("Video-MME", "WorldSense", "MMBench_Video", "Video-MME-v2"):
+    elif name in ("Video-MME", "WorldSense", "MMBench_Video", "Video-MME-v2", *SPATIAL):
         dataset.save_video_frames(line["video"])
     elif name == "LongVideoBench":
         dataset.save_video_frames(line["video_path"])
@@ -385,6 +452,16 @@ def ratings(published: Videos) -> dict[str, Any]:
         for place in range(150)
     ]
     rated("mmbench_video", graded.get_dimension_rating, rows)
+    kinds = ["object_counting", "route_planning", "room_size_estimation"]
+    kinds += [f"object_rel_direction_{level}" for level in ("easy", "medium", "hard")]
+    rows = [
+        {"index": place, "score": draw.randrange(11) / 10, "question_type": kinds[place % 6]} for place in range(90)
+    ]
+    numbers = [row for row in rows if row["question_type"] in ("object_counting", "room_size_estimation")]
+    data = [published.frame([row for row in rows if row not in numbers]).rename(columns={"score": "hit"})]
+    data.append(published.frame(numbers).rename(columns={"score": "MRA:.5:.95:.05"}))
+    aggregate = published.classes["vsibench"].VsiBench._aggregate
+    rated("vsi", lambda _: {name: each for name, each in aggregate(None, *data).items() if "tab" not in name}, rows)
     rows = []
     for group in range(40):
         kind = draw.choice(["relevance", "logic"])

@@ -64,6 +64,7 @@ def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path
         "LongVideoBench_8frame_subs",
         "TempCompass_8frame",
         "WorldSense_8frame_subs",
+        "VSI-Bench_16frame",
     )
     done = run(program, *sets, "MMBench_Video_16frame_nopack@pleased", "Video-MME-v2_8frame_resize")
     found = values(done)
@@ -82,6 +83,7 @@ def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path
     assert found["LongVideoBench_8frame_subs", "accuracy", "duration_group/15/question_category/S2E"] == 0
     assert found["Video-MME-v2_8frame_resize", "group_score", "level/1"] == (3 / 4) ** 2
     assert found["MMBench_Video_16frame_nopack@pleased", "grade", "group/TR"] == 3
+    assert found["VSI-Bench_16frame", "average", "overall"] == 1 / 2
     texts = [json.loads(line)["text"] for line in (tmp_path / "asked").read_text().splitlines()]
     assert any(
         "Look there\nWhat runs?\nA. a dog\nB. a cat\nC. a bird\nAnswer with the option" in text for text in texts

@@ -133,6 +133,22 @@ _SETS: dict[str, tuple[str, list[dict[str, str]]]] = {
             | {"dimensions": "['OCR', 'Causal Reasoning']"}
         ],
     ),
+    "VSI-Bench": (
+        "a/v.mp4",
+        [
+            {
+                "video": "a/v.mp4",
+                "question": "What runs?",
+                "question_type": kind,
+                "candidates": options,
+                "answer": right,
+            }
+            for kind, options, right in (
+                ("route_planning", "['A. a dog', 'B. a cat']", "A"),
+                ("object_counting", "", "3"),
+            )
+        ],
+    ),
     "Video-MME-v2": (
         "video/001.mp4",
         [

@@ -7,7 +7,6 @@ wrong nor drawn at random.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from testbed.answers.columns import is_choice, list_options, options, references, truth
 from testbed.answers.judges import pairs, reasoning, videos  # noqa: F401  # each adds its own
@@ -81,6 +80,17 @@ def short_read(columns: Columns, reply: str) -> Verdict | None:
     return (read_match if is_choice(columns) else read_correctness)(columns, reply)
 
 
+def listed_question(columns: Columns, text: str) -> str:
+    """Asks which option of a list an answer chooses; where there is no list, whether it is correct."""
+    choices = candidates(columns)
+    return match_question(columns, text, candidates) if choices else correctness_question(columns, text)
+
+
+def listed_read(columns: Columns, reply: str) -> Verdict | None:
+    """Reads the reply to `listed_question`."""
+    return read_match(columns, reply, candidates) if candidates(columns) else read_correctness(columns, reply)
+
+
 def yes_no_question(columns: Columns, text: str) -> str:
     """Asks whether an answer means yes or no."""
     return (
@@ -139,10 +149,10 @@ add_judging("match", Judging(match_question, read_match, "unparsed", scorings=_C
 add_judging(
     "match_listed",
     Judging(
-        partial(match_question, find=candidates),
-        partial(read_match, find=candidates),
+        listed_question,
+        listed_read,
         "unparsed",
-        scorings=["video_mme", "video_mme_v2", "long_video_bench", "mvbench", "mlvu", "temp_compass"],
+        scorings=["video_mme", "video_mme_v2", "long_video_bench", "mvbench", "mlvu", "temp_compass", "vsi"],
     ),
 )
 _YES_NO = ["yes_no", "temp_compass_yes_no"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.answers.columns import listed
 from testbed.answers.reports.benchmark import add_report
-from testbed.answers.reports.choice import ACCURACY
+from testbed.answers.reports.choice import ACCURACY, AVERAGE
 from testbed.answers.reports.scored import ScoredRows, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
@@ -18,6 +18,7 @@ from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
 
 GRADE = MetricSpec("grade", "points", HIGHER, lowest=0, headline=PREFERRED)
 GROUP, LINEAR = rate("group_score", headline=PREFERRED), rate("linear_score")
+_DIRECTIONS = tuple(f"object_rel_direction_{level}" for level in ("easy", "medium", "hard"))
 _GROUP_SIZE = 4  # questions in a group of Video-MME-v2
 
 
@@ -108,6 +109,27 @@ for _name, _parts in _PARTS.items():
     add_report(_name, _primary, {_primary: "overall"})(_compute)
 
 
+@add_report("vsi", AVERAGE.name, {AVERAGE.name: "overall"})
+def vsi(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VSI-Bench (arXiv 2412.14171): ``average`` of the kinds of questions, and their accuracies.
+
+    The accuracy of a number is its mean relative accuracy. If all three difficulties of relative directions are there,
+    their mean is one kind.
+    """
+    rows = ScoredRows.of(answered)
+    by_kind = by_columns(rows, ACCURACY, scorer, ("question_type",))
+    means = {each.slice.removeprefix("question_type/"): each.value for each in by_kind if each.value is not None}
+    if set(_DIRECTIONS) <= set(means):
+        means["directions"] = float(np.mean([means.pop(kind) for kind in _DIRECTIONS]))
+    average = float(np.mean(list(means.values()))) if means else None
+    return [
+        AVERAGE.metric(average, int(rows.counted.sum()), scorer=scorer),
+        mean(rows, ACCURACY, scorer),
+        *by_kind,
+        *by_columns(rows, ACCURACY, scorer, ("task_type",)),
+    ]
+
+
 @add_report("mmbench_video", GRADE.name, {GRADE.name: "Overall"})
 def mmbench_video(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMBench-Video (arXiv 2406.14515): the mean grade from 0 to 3, over all, by dimension and by group of these.
@@ -164,17 +186,17 @@ def _groups(rows: ScoredRows) -> ScoredRows:
 
 
 def _mean_of(group: ScoredRows) -> float:
-    mean_score: float = group.scores.mean()  # NaN if one has no answer
-    return mean_score
+    scores: list[float] = group.scores.tolist()
+    return sum(scores) / len(scores)  # NaN if one has no answer
 
 
 def _group_score(group: ScoredRows) -> float:
     if np.isnan(group.scores).any():
         return float("nan")
-    right = [score == 1 for score in group.scores]
-    last = group.columns[-1]
+    right: list[bool] = (group.scores == 1).tolist()
+    last, share = group.columns[-1], sum(right) / _GROUP_SIZE
     if last.get("group_type") != "logic":
-        return (sum(right) / _GROUP_SIZE) ** 2
+        return share * share
     return _chain(right, "".join((last.get("group_structure") or "").split()))
 
 

@@ -23,11 +23,13 @@ from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import expanded, lmu_data_root
 
 VIDEO, VIDEO_PATH, SUBTITLE_PATH = "video", "video_path", "subtitle_path"
+SAMPLED_FPS = "sampled_fps"  # a column of rows: the number of shown frames for each second
 SUBTITLES = "subtitles"  # a column of rows: the speech while their frames are shown
 PREFIX, SUFFIX = "prefix", "suffix"  # columns: the folder of the video, and what follows its name
 START, END, BOUND = "start", "end", "bound"  # columns: the part of the video that a question is about (MVBench)
 MAX_SUBTITLES = 1 << 24  # bytes
 _FRAME_FOLDER, _FOLDER_RATE = "frame", 3.0  # MVBench's data_type of folders with numbered frames, and their fps
+_ENDINGS = (".mp4", ".mov", ".mkv", ".webm", ".avi")  # of a column `video` that is a path
 _TRUE = ("True", "true", "1", "1.0")
 
 
@@ -42,7 +44,8 @@ class VideoSource(TableSource):
             ``"at frames"``.
         **options: See `TableSource`. ``pictures`` is the folder that the columns ``video_path`` and ``subtitle_path``
             are relative to; nothing outside it is read. A row without ``video_path`` has the video ``video`` in the
-            folder ``prefix``, with ``suffix`` after its name; without that too, ``video/VIDEO.mp4``.
+            folder ``prefix``, with ``suffix`` after its name; without that too, ``video/VIDEO.mp4``, or the path
+            ``video`` if it ends like a video's.
             [default: ``videos/NAME`` beside the table if it is there, else the table's folder]
 
     In a row without ``answer``, ``correct_choice``, which counts options from 0, or ``mc_answer`` is the answer.
@@ -74,8 +77,9 @@ class VideoSource(TableSource):
         if self._in_folder(position):
             return replace(row, pictures=self._folder_frames(position))
         frames = shown(self._video(position), self.frames, where, self._clip(position))
-        said = {SUBTITLES: self._said(position, frames)} if self.subtitles else {}
-        return replace(row, pictures=frames.pictures, columns={**row.columns, **said})
+        shows = {SAMPLED_FPS: f"{self.frames.fps or len(frames.numbers) * frames.rate / frames.total:.2f}"}
+        shows |= {SUBTITLES: self._said(position, frames)} if self.subtitles else {}
+        return replace(row, pictures=frames.pictures, columns={**row.columns, **shows})
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each row's columns, of its video and subtitles, the frames that are shown, and the decoder."""
@@ -104,9 +108,11 @@ class VideoSource(TableSource):
 
     def _video_name(self, position: int) -> str:
         """The path of a row's video, or of the folder with its frames; empty if the row names none."""
-        row = self.targets[position]
+        row: dict[str, str] = self.targets[position]
         if VIDEO_PATH in row or VIDEO not in row:
             return row.get(VIDEO_PATH, "")
+        if row[VIDEO].lower().endswith(_ENDINGS) and PREFIX not in row:
+            return row[VIDEO]
         return f"{row[PREFIX]}/{row[VIDEO]}{row.get(SUFFIX, '')}" if PREFIX in row else f"video/{row[VIDEO]}.mp4"
 
     def _subtitle_name(self, said: str) -> str:

@@ -101,6 +101,17 @@ _EACH_PART = "8frame 64frame 1fps"
 _AUDIO = _lacking("models here are not given sound: the names with _audio are not supported")
 _PACKED = _lacking("several questions in one prompt (_pack) are not supported; _nopack asks one at a time")
 
+_EACH_SPATIAL = "128frame 64frame 32frame 16frame 2fps 1fps"
+_EACH_OTHER = "64frame 32frame 30frame 1fps"
+
+
+def _spatial(prompt: Callable[..., Any], rule: str, listed: str, *columns: str, table: str = "") -> VideoSet:
+    """A set of EASI, whose table has the path of each video in ``video``."""
+    report = "spatial" if "options" in columns else "vsi"
+    origin = "its table is in Hugging Face's lmms-lab-si/EASI-Leaderboard-Data; the videos go where it says"
+    return VideoSet(prompt, "vsi", report, (*columns, "answer"), origin, listed, rule=rule, table=table)
+
+
 SETS: Mapping[str, VideoSet] = {
     "Video-MME": VideoSet(
         prompts.video_mme,
@@ -204,6 +215,19 @@ SETS: Mapping[str, VideoSet] = {
         {"nopack": {}, "pack": _PACKED},
         table="MMBench-Video",
     ),
+    **{name: _spatial(video_prompts.vsi_bench, "tail", _EACH_SPATIAL) for name in ("VSI-Bench", "VSI-Bench-Debiased")},
+    **{
+        f"VsiSuperRecall_{minutes}mins": _spatial(video_prompts.vsi_super_recall, "ends", _EACH_SPATIAL, "options")
+        for minutes in (10, 30, 60, 120, 240)
+    },
+    **{
+        f"VsiSuperCount_{minutes}mins": _spatial(
+            video_prompts.vsi_super_count, "ends", _EACH_SPATIAL, table=f"VsiSuperCount_{minutes}mins_wo_streaming"
+        )
+        for minutes in (10, 30, 60, 120)
+    },
+    "STI-Bench": _spatial(video_prompts.sti_bench, "ends", _EACH_OTHER, "options", "time_start", "time_end"),
+    "DSRBench": _spatial(video_prompts.dsr_bench, "ends", _EACH_OTHER, "options"),
 }
 # Names of VLMEvalKit's that are several sets here → these.
 TOGETHER: Mapping[str, tuple[str, ...]] = {
@@ -231,7 +255,8 @@ def video_fields(name: str) -> Fields | None:
     if (known.counted and frames.fps) or (words not in known.words if words else "nopack" in known.words):
         return None
     fields = dict(known.fields(base, frames, words))
-    frames = Frames(frames.count, frames.fps, known.rule if frames.count else "spread", fields.pop("area", 0))
+    rule = known.rule if frames.count or known.rule == "tail" else "spread"
+    frames = Frames(frames.count, frames.fps, rule, fields.pop("area", 0))
     return {**fields, "frames": frames}
 
 
