@@ -91,7 +91,8 @@ run_command(command)
     [
         "os.kill(os.getpid(), {number})",
         # in a callback of Python's, which prints an error and goes on
-        "class A:\n        def __del__(self): os.kill(os.getpid(), {number}); sum(range(9**6))\n    A(); time.sleep(999)",
+        "class A:\n        def __del__(self): os.kill(os.getpid(), {number}); sum(range(9**6))"
+        "\n    A(); time.sleep(999)",
         # in a library that stumbles over it
         "\n    try: os.kill(os.getpid(), {number}); sum(range(10**6))\n    finally: raise ValueError('closed')",
     ],

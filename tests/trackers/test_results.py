@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 from at_hand_world import MODEL, make_pictures
+from cli_world import in_process
 
 import testbed
 from testbed.errors import DataError, MissingExtraError, RunError
@@ -36,7 +33,7 @@ def boards(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, own_registry):
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
     pictures = make_pictures(tmp_path / "pictures")
     here = {"db": str(tmp_path / "results.db"), "executor": "inline", "workers": 0, "progress": False}
@@ -77,7 +74,15 @@ def test_mistakes_are_found_before_anything_is_computed(run, monkeypatch):
         run(log=["mlflow"])
 
 
-def test_the_command_logs_to_tensorboard(tmp_path):
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys, own_registry):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+    with in_process(monkeypatch, capsys) as run:
+        yield run
+
+
+def test_the_command_logs_to_tensorboard(tmp_path, command):
     pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -86,31 +91,16 @@ def test_the_command_logs_to_tensorboard(tmp_path):
     (tmp_path / "models.py").write_text(
         "from at_hand_world import MODEL\nfrom testbed.registry import registry\nregistry.add_model(MODEL)\n"
     )
-    words = [
-        "run",
-        "at-hand",
-        "--on",
-        "labels.csv",
-        "--plugin",
-        "models.py",
-        "--log",
-        "tensorboard:tb",
-        "--executor",
-        "inline",
-    ]
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TESTBED_CACHE": str(tmp_path / "cache")}
+    words = "run at-hand --on labels.csv --plugin models.py --log tensorboard:tb --executor inline".split()
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-m", "testbed", *words], cwd=tmp_path, env=surroundings, capture_output=True, text=True
-        )
+        done = command(*words)
         assert done.returncode == 0, done.stdout + done.stderr
     events = EventAccumulator(str(tmp_path / "tb" / "at-hand"))
     events.Reload()
     assert [each.value for each in events.Scalars("file/labels.csv/top1")] == [0.75]
 
 
-def test_the_command_says_what_it_could_not_log(tmp_path, monkeypatch):
-    words = ["run", "digits-logreg", "--on", "digits", "--no-db", "--log", "wandb"]
-    done = subprocess.run([sys.executable, "-m", "testbed", *words], cwd=tmp_path, capture_output=True, text=True)
+def test_the_command_says_what_it_could_not_log(command):
+    done = command(*"run digits-logreg --on digits --no-db --log wandb".split())
     assert done.returncode == 2
     assert "it cannot be used with --no-db" in done.stderr
