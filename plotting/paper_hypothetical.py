@@ -55,8 +55,8 @@ def data(grid: Grid, choice: Choice) -> Illustration:
         raise ValueError(f"{wanted} is not among the models with {found.spec.x} and {found.spec.y}")
     base = (named if len(named) else standard.sort_values("x").iloc[[len(standard) // 2]]).iloc[0]
     x, y = float(base["x"]), float(base["y"])
-    moved = [min(max(value + by / 100, 0.01), 0.99) for value, by in ((x, right), (y, up))]
-    return Illustration(found._replace(models=standard), base["model"], *moved, y, x)
+    moved_x, moved_y = (min(max(value + by / 100, 0.01), 0.99) for value, by in ((x, right), (y, up)))
+    return Illustration(found._replace(models=standard), base["model"], moved_x, moved_y, y, x)
 
 
 def figure(found: Illustration) -> Figure:
