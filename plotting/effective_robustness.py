@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import pandas as pd
 
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
@@ -23,17 +24,83 @@ if TYPE_CHECKING:
 SPEC = ScatterSpec("val", "imagenetv2-matched-frequency-format-val", merge_types=False)
 
 
-def data(grid: Grid, choice: Choice) -> ScatterData:
+class ByDepth(NamedTuple):
+    """Effective robustness of families of models, whose names differ in a number alone, such as resnet18 … resnet152.
+
+    Attributes:
+        scatter: All models.
+        models: Those of families: ``model``, ``family``, ``depth`` (the number) and ``effective_robustness``.
+    """
+
+    scatter: ScatterData
+    models: pd.DataFrame
+
+
+def data(grid: Grid, choice: Choice) -> ScatterData | ByDepth:
     """Effective robustness of each model to a shift."""
     spec = SPEC.on(choice.x, choice.y, choice.scale)
     found = scatter_data(grid, replace(spec, baseline=choice.further.get("baseline")))
     if found.fit is None:
         raise ValueError(f"too few models have both {found.spec.x} and {found.spec.y} for a line")
-    return found._replace(pinned=choice.labels)
+    found = found._replace(pinned=choice.labels)
+    return found if choice.further.get("by") != DEPTH else ByDepth(found, _families(found))
 
 
-def figure(found: ScatterData) -> Figure:
-    """Effective robustness against standard accuracy, a point for each model."""
+def _families(found: ScatterData) -> pd.DataFrame:
+    """The models of families, by depth.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    models = found.models[["model", "effective_robustness"]].dropna()
+    parts = models["model"].str.extract(r"^(?P<before>\D*)(?P<depth>\d+)(?P<after>.*)$")
+    models = models.assign(family=parts["before"] + "*" + parts["after"], depth=parts["depth"].astype(float)).dropna()
+    several = models["family"].map(models.groupby("family")["depth"].nunique()) > 1
+    if not several.any():
+        raise ValueError("no models have names that differ in a number alone")
+    return models[several].sort_values(["family", "depth"], kind="stable")
+
+
+def numbers(found: ScatterData | ByDepth) -> dict[str, Any]:
+    """The numbers as plain values; by depth, each model has a family and a depth."""
+    if isinstance(found, ScatterData):
+        return scatter_object(found)
+    whole = scatter_object(found.scatter)
+    place = found.models.set_index("model")[["family", "depth"]].to_dict("index")
+    return {**whole, "models": [{**row, **place[row["model"]]} for row in whole["models"] if row["model"] in place]}
+
+
+def figure(found: ScatterData | ByDepth) -> Figure:
+    """Effective robustness against standard accuracy, or against depth."""
+    return _by_depth(found) if isinstance(found, ByDepth) else _by_accuracy(found)
+
+
+def _by_depth(found: ByDepth) -> Figure:
+    """A line for each family of models."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure()
+    for family, models in found.models.groupby("family", sort=True):
+        drawn.add_trace(
+            go.Scatter(
+                x=models["depth"],
+                y=100 * models["effective_robustness"],
+                mode="lines+markers",
+                name=str(family),
+                customdata=models["model"],
+                hovertemplate="<b>%{customdata}</b><br>%{y:+.2f} points<extra></extra>",
+            )
+        )
+    depths = sorted(found.models["depth"].unique())
+    drawn.update_xaxes(title_text="number in the name", tickvals=depths)
+    drawn.update_yaxes(title_text="effective robustness (points)")
+    drawn.add_hline(y=0, line={"color": "black", "width": 1})
+    finish(drawn, f"Effective robustness to {setting_label(found.scatter.spec.y)}")
+    return drawn
+
+
+def _by_accuracy(found: ScatterData) -> Figure:
+    """A point for each model."""
     import plotly.graph_objects as go
 
     drawn = go.Figure()
@@ -71,7 +138,16 @@ def figure(found: ScatterData) -> Figure:
     return drawn
 
 
+DEPTH = "depth"
 OPTIONS = (
+    click.option(
+        "--by",
+        type=click.Choice(["accuracy", DEPTH]),
+        default="accuracy",
+        show_default=True,
+        help="The x axis: the accuracy on --x; or the first number in a model's name, with a line through models whose"
+        " names differ in it alone (resnet18 … resnet152).",
+    ),
     click.option(
         "--baseline",
         type=click.Choice(list(BASELINES)),
@@ -79,7 +155,7 @@ OPTIONS = (
         " all]",
     ),
 )
-PICTURE = Picture("effective_robustness", data, figure, scatter_object, OPTIONS, named=True)
+PICTURE = Picture("effective_robustness", data, figure, numbers, OPTIONS, named=True)
 
 if __name__ == "__main__":
     PICTURE.main()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -49,18 +51,30 @@ class TwoShifts(NamedTuple):
     r: float
 
 
-def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Picture:
-    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift."""
+def two_shifts_picture(name: str, spec: ScatterSpec, others: Mapping[str, ScatterSpec]) -> Picture:
+    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift.
+
+    Args:
+        name: The figure's name.
+        spec: The shift.
+        others: The shifts that ``--against`` chooses from, by name; the first is the default.
+    """
+    usual = next(iter(others))
+    other = others[usual]
 
     def data(grid: Grid, choice: Choice) -> TwoShifts:
         chosen = spec.on(choice.x, choice.y, choice.scale)
-        natural = of_all_models(grid, replace(other, scale=chosen.scale))
+        against = others[choice.further.get("against") or usual]
+        natural = of_all_models(grid, replace(against, scale=chosen.scale))
         models = both_robustnesses(of_all_models(grid, chosen), natural)
         shown = scatter_data(grid, chosen)._replace(pinned=choice.labels)
         return TwoShifts(shown, natural, models, correlation(models))
 
     data.__doc__ = f"Draws {spec.title or spec.y} against {other.y_label or other.y}."
-    return Picture(name, data, two_shifts_figure, _two_shifts_object, named=True)
+    option = click.option(
+        "--against", type=click.Choice(list(others)), default=usual, show_default=True, help="The other shift."
+    )
+    return Picture(name, data, two_shifts_figure, _two_shifts_object, (option,), named=True)
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:

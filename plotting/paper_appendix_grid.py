@@ -1,11 +1,15 @@
-"""Appendix: the whole grid, models × settings, as a heat map."""
+"""Appendix: the whole grid, models × settings, or a part of it, as a heat map."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+import click
 import pandas as pd
 
+from testbed.console.options import ManyWords
 from testbed.formatting import percent
 from testbed.plotting.frame import Grid, with_averages
 from testbed.plotting.page import scaled
@@ -22,6 +26,7 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     """Draws the accuracy of every model on every setting, the severities of a corruption averaged."""
     single = with_averages(grid.values[grid.matching()], keep=False)
     values = single.loc[:, ~single.columns.duplicated()]
+    values = _chosen(values, choice.further)
     by = choice.x or "val"
     if by in values:
         values = values.sort_values(by, ascending=False, kind="stable")
@@ -30,6 +35,22 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     if values.empty:
         raise ValueError("the store has no results")
     return values
+
+
+def _chosen(values: pd.DataFrame, further: Mapping[str, Any]) -> pd.DataFrame:
+    """The models and columns that the options name, by name or pattern.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    for axis, key in enumerate(("models", "columns")):
+        patterns = further.get(key) or ["*"]
+        names = [str(name) for name in values.axes[axis]]
+        kept = [name for name in names if any(name == each or fnmatchcase(name, each) for each in patterns)]
+        if not kept:
+            raise ValueError(f"the store has no {key} {', '.join(patterns)}")
+        values = values.filter(kept, axis=axis)
+    return values.dropna(how="all")
 
 
 def figure(values: pd.DataFrame) -> Figure:
@@ -66,7 +87,11 @@ def numbers(values: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-PICTURE = Picture("appendix_grid", data, figure, numbers)
+OPTIONS = (
+    click.option("--models", cls=ManyWords, metavar="NAME", help="Only these models: names or patterns."),
+    click.option("--on", "columns", cls=ManyWords, metavar="NAME", help="Only these columns: names or patterns."),
+)
+PICTURE = Picture("appendix_grid", data, figure, numbers, OPTIONS)
 
 if __name__ == "__main__":
     PICTURE.main()

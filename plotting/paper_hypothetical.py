@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from testbed.formatting import percent
 from testbed.plotting.frame import Grid
 from testbed.plotting.paper_shifts import IMAGENETV2
@@ -28,9 +30,10 @@ class Illustration(NamedTuple):
     Attributes:
         scatter: The real models.
         base: The real base model.
-        x: Its standard accuracy, a fraction.
+        x: The hypothetical model's standard accuracy, a fraction.
         y: Its accuracy under the shift.
         before: The base's accuracy under the shift.
+        before_x: The base's standard accuracy.
     """
 
     scatter: ScatterData
@@ -38,6 +41,7 @@ class Illustration(NamedTuple):
     x: float
     y: float
     before: float
+    before_x: float
 
 
 def data(grid: Grid, choice: Choice) -> Illustration:
@@ -46,12 +50,14 @@ def data(grid: Grid, choice: Choice) -> Illustration:
     standard = found.models[found.models["model_type"].isin([STANDARD, "not stated"])].reset_index(drop=True)
     if not len(standard):
         raise ValueError("no model of standard training has both settings")
-    named = standard[standard["model"] == BASE]
+    wanted, (right, up) = choice.further.get("base"), choice.further.get("move") or (0.0, 100 * GAIN)
+    named = found.models[found.models["model"] == (wanted or BASE)]
+    if wanted and not len(named):
+        raise ValueError(f"{wanted} is not among the models with {found.spec.x} and {found.spec.y}")
     base = (named if len(named) else standard.sort_values("x").iloc[[len(standard) // 2]]).iloc[0]
-    hypothetical = min(float(base["y"]) + GAIN, 0.99)
-    return Illustration(
-        found._replace(models=standard), base["model"], float(base["x"]), hypothetical, float(base["y"])
-    )
+    x, y = float(base["x"]), float(base["y"])
+    moved_x, moved_y = (min(max(value + by / 100, 0.01), 0.99) for value, by in ((x, right), (y, up)))
+    return Illustration(found._replace(models=standard), base["model"], moved_x, moved_y, y, x)
 
 
 def figure(found: Illustration) -> Figure:
@@ -61,7 +67,9 @@ def figure(found: Illustration) -> Figure:
     drawn = go.Figure()
     add_scatter(drawn, found.scatter)
     scale = found.scatter.spec.scale
-    x, y, before = (float(transform(value, scale)) for value in (found.x, found.y, found.before))
+    x, y, before_x, before = (
+        float(transform(value, scale)) for value in (found.x, found.y, found.before_x, found.before)
+    )
     drawn.add_trace(
         go.Scatter(
             x=[x],
@@ -73,7 +81,17 @@ def figure(found: Illustration) -> Figure:
         )
     )
     drawn.add_annotation(
-        x=x, y=y, ax=x, ay=before, xref="x", yref="y", axref="x", ayref="y", arrowhead=2, arrowwidth=2, standoff=12
+        x=x,
+        y=y,
+        ax=before_x,
+        ay=before,
+        xref="x",
+        yref="y",
+        axref="x",
+        ayref="y",
+        arrowhead=2,
+        arrowwidth=2,
+        standoff=12,
     )
     finish(drawn, found.scatter.spec.title or "A hypothetical robustness intervention")
     return drawn
@@ -85,7 +103,16 @@ def numbers(found: Illustration) -> dict[str, Any]:
     return {**scatter_object(found.scatter), "hypothetical": hypothetical}
 
 
-PICTURE = Picture("hypothetical", data, figure, numbers)
+OPTIONS = (
+    click.option("--base", metavar="MODEL", help=f"The real model.  [default: {BASE}, else the median one]"),
+    click.option(
+        "--move",
+        type=(float, float),
+        metavar="X Y",
+        help=f"Points by which the hypothetical model differs from it on either axis.  [default: 0 {100 * GAIN:.0f}]",
+    ),
+)
+PICTURE = Picture("hypothetical", data, figure, numbers, OPTIONS)
 
 if __name__ == "__main__":
     PICTURE.main()

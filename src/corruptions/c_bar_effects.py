@@ -133,8 +133,8 @@ def caustics(side: int, time: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
 
     rows, columns = grid(side, time)
     # The authors' 2π has twelve digits.
-    down, across = torch.broadcast_tensors(*((each / size % 1) * 6.28318530718 - 250 for each in (rows, columns)))
-    bright, one, other = torch.ones_like(down), down, across
+    down, across = ((each / size % 1) * 6.28318530718 - 250 for each in (rows, columns))
+    bright, one, other = torch.ones_like(time), down, across
     for step in range(5):
         at = time * (1 - 3.5 / (step + 1))
         one, other = (

@@ -11,6 +11,10 @@
   images; any of ImageNet's classes of an object is right. (Rusak et al. 2022 call another data set ImageNet-D.)
 - ``ninco``, ``ninco-popular``, ``ninco-unit-tests`` (Bitterwolf et al. 2023, https://zenodo.org/records/8013288):
   images of no class of ImageNet.
+- ``si-score.<size|location|rotation>`` (Djolonga et al. 2020, https://github.com/google-research/si-score): objects of
+  another size, at another place or turned, pasted on backgrounds.
+- ``pug-imagenet`` (Bordes et al. 2023, https://github.com/facebookresearch/PUG): rendered objects of 151 classes in 64
+  worlds; any of ImageNet's classes of an object is right.
 - ``imagenet-hard``, ``imagenet-hard-4k`` (Taesiri et al. 2023, https://huggingface.co/datasets/taesiri/imagenet-hard):
   the images of six data sets that models get wrong; any of the listed classes is right. A sample's slice ``origin``
   is the data set that it is from.
@@ -24,9 +28,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.corruptions import SEVERITIES
-from testbed.data.sets.class_folders import OF_NO_CLASS, OTHER, any_of, classes_of, number_in_front, place_of
+from testbed.data.sets.class_folders import (
+    OF_NO_CLASS,
+    OTHER,
+    and_the_rest,
+    any_of,
+    classes_of,
+    number_in_front,
+    place_of,
+)
 from testbed.entities import MEAN_PROBABILITY
-from testbed.eval_settings.benchmark_families.imagenet import NUM_CLASSES, SIZES, SettingFamily, imagenet_setting
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.metrics.ood_scores import of_no_class
 from testbed.registry import registry
@@ -45,6 +57,8 @@ NINCO = {
 }
 
 
+FACTORS = ("size", "location", "rotation")
+PUG, PUG_CLASSES = "pug-imagenet", "class_to_imagenet_idx.json"
 IN_HARD = {"imagenet-hard": "as they are", "imagenet-hard-4k": "enlarged to 4K"}
 
 
@@ -64,6 +78,31 @@ class HardDataset(StandardDataset):
     def _folders(self) -> list[Path]:
         own = self.get_root()
         return [own, own.parent / "hf" / "taesiri" / own.name]
+
+
+class PugDataset(StandardDataset):
+    """PUG: ImageNet's worlds, and ImageNet's classes of its own, which lie beside."""
+
+    def __init__(self) -> None:
+        super().__init__(name="PUG_ImageNet")
+
+    def spec(self) -> dict[str, Any]:
+        """Returns the folder."""
+        return {"pug_imagenet": str(self.get_root().absolute())}
+
+    def open(self) -> ImageSource:
+        """The images."""
+        from testbed.data.sets.class_folders import NamedFolders, read_classes
+
+        classes = read_classes(
+            self.get_root() / PUG_CLASSES,
+            str(self.name),
+            "PUG_IMAGENET.tar.gz of https://dl.fbaipublicfiles.com/large_objects/pug, and PUG_ImageNet/"
+            f"{PUG_CLASSES} of https://github.com/facebookresearch/PUG",
+        )
+        form = "a folder for each class, as Worlds in PUG_IMAGENET.tar.gz"
+        target = partial(any_of, classes=classes)
+        return NamedFolders(self.get_root() / "Worlds", str(self.name), target, None, form)
 
 
 class FoldersDataset(StandardDataset):
@@ -126,8 +165,6 @@ def _laion_c(distortion: str, severity: int) -> EvalSetting:
 
 def _imagenet_9(variant: str) -> EvalSetting:
     groups = classes_of(IN_9)
-    mapped = {label for group in groups.values() for label in group}
-    rest = [label for label in range(NUM_CLASSES) if label not in mapped]
     dataset = FoldersDataset(
         [f"{folder}/{variant}/val" for folder in (IN_9, "bg_challenge", f"{IN_9}/bg_challenge")],
         partial(place_of, names=list(groups)),
@@ -138,8 +175,26 @@ def _imagenet_9(variant: str) -> EvalSetting:
         f"{IN_9}.{variant}",
         dataset,
         SIZES[IN_9],
-        class_groups=[*groups.values(), rest],
+        class_groups=and_the_rest(list(groups.values())),
         description=f"ImageNet-9, {variant}: 9 classes, with objects and backgrounds apart",
+    )
+
+
+def _si_score(factor: str) -> EvalSetting:
+    classes = {name: group[0] for name, group in classes_of("si-score").items()}
+    dataset = FoldersDataset(
+        [f"si-score/object_{factor}"],
+        classes.get,
+        f"the folders of s3://si-score-dataset/object_{factor}/ (https://github.com/google-research/si-score)",
+    )
+    return imagenet_setting(
+        f"si-score.{factor}", dataset, (None,), description=f"SI-Score: objects on backgrounds, by {factor}"
+    )
+
+
+def _pug() -> EvalSetting:
+    return imagenet_setting(
+        PUG, PugDataset(), (None,), description="PUG: ImageNet, rendered objects of 151 classes in 64 worlds"
     )
 
 
@@ -203,6 +258,8 @@ _FAMILIES: dict[str, dict[str, Callable[[], EvalSetting]]] = {
     COUNTERANIMAL: {f"{COUNTERANIMAL}.{which}": partial(_counteranimal, which) for which in ("common", "counter")},
     IN_D: {f"{IN_D}.{attribute}": partial(_imagenet_d, attribute) for attribute in ATTRIBUTES},
     "ninco": {name: partial(_ninco, name) for name in NINCO},
+    "si-score": {f"si-score.{factor}": partial(_si_score, factor) for factor in FACTORS},
+    PUG: {PUG: _pug},
     "imagenet-hard": {name: partial(_imagenet_hard, name) for name in IN_HARD},
 }
 for _name, _builders in _FAMILIES.items():

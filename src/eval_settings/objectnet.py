@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.webdataset.folder import WebDatasetFolder, webdataset_instead
 from testbed.eval_settings.benchmark_families.imagenet import (
-    NUM_CLASSES,
     SIZES,
     OfClasses,
     SettingFamily,
@@ -96,9 +95,9 @@ def _as_published() -> EvalSetting:
 
 def _and_the_others() -> list[list[int]]:
     """The groups of the shared classes, and one of all others."""
-    shared = OBJECTNET.classes()
-    known = {label for group in shared for label in group}
-    return [*shared, [label for label in range(NUM_CLASSES) if label not in known]]
+    from testbed.data.sets.class_folders import and_the_rest
+
+    return and_the_rest(OBJECTNET.classes())
 
 
 def _val_on_objectnet() -> EvalSetting:

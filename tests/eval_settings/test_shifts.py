@@ -90,6 +90,12 @@ TREES = {
         {"cup_cakes/a b.png": 1, "Caracal caracal caracal/b.png": 2},
         {"confidence": math.exp(SURE) / (math.exp(SURE) + 999)},
     ),
+    "si-score.size": ("si-score/object_size", {"ambulance/a.png": 407, "armadillo/b.png": 0}, {"top1": 0.5}),
+    "pug-imagenet": (
+        "PUG_ImageNet/Worlds",
+        {"Goldfish/a.png": 1, "Elephant/b.png": 386, "Elephant/c.png": 5, "Goldfish/d.png": 385},
+        {"top1": 0.5},
+    ),
     "imagenet-hard": ("imagenet-hard", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
     "imagenet-hard-4k": ("hf/taesiri/imagenet-hard-4k/data", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
 }
@@ -136,6 +142,9 @@ def trees(tmp_path_factory) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Blue tells the images of a set apart; the model does not look at it.
             Image.new("RGB", (16, 16), (label // 4, 64 * (label % 4), number)).save(path)
+    (root / "PUG_ImageNet" / "class_to_imagenet_idx.json").write_text(
+        json.dumps({"Goldfish": [1, 0], "Elephant": [385, 386, 1]})
+    )
     export_hard(root / "imagenet-hard")
     pack_hard(root / "hf/taesiri/imagenet-hard-4k/data")
     for name in C_BAR:
@@ -172,6 +181,8 @@ def test_each_runs_from_its_published_form(program, trees, tmp_path):
         ("imagenet-9.only_fg", "imagenet-9/only_fg/val", "MadryLab/backgrounds_challenge"),
         ("counteranimal.common", "counteranimal/LAION-final", "counteranimal.github.io"),
         ("imagenet-d-diffusion.material", "ImageNet-D/material", "zcs15/ImageNet-D"),
+        ("si-score.location", "si-score/object_location", "s3://si-score-dataset/object_location/"),
+        ("pug-imagenet", "PUG_ImageNet/class_to_imagenet_idx.json", "PUG_IMAGENET.tar.gz"),
         ("imagenet-hard", "imagenet-hard", "taesiri/imagenet-hard (split validation)"),
         ("ninco-unit-tests", "NINCO/NINCO_OOD_unit_tests", "zenodo.org/records/8013288"),
     ],

@@ -259,6 +259,47 @@ def test_the_hypothetical_model_stands_above_a_real_one(grid, table):
     assert found.y == pytest.approx(found.before + 0.08)
 
 
+def test_the_hypothetical_model_may_differ_from_any_model_on_both_axes(grid, table):
+    found = paper_hypothetical.PICTURE.data(grid, Choice(further={"base": "resnet50", "move": (-8.0, -3.0)}))
+    real = [table["resnet50"][setting] / 100 for setting in ("val", V2)]
+    assert (found.x, found.y) == pytest.approx((real[0] - 0.08, real[1] - 0.03))
+    (arrow,) = paper_hypothetical.PICTURE.draw(found).layout.annotations
+    assert arrow.ax != arrow.x
+    with pytest.raises(ValueError, match="nobody is not among the models"):
+        paper_hypothetical.PICTURE.data(grid, Choice(further={"base": "nobody"}))
+
+
+def test_robustness_to_a_corruption_is_drawn_against_that_to_another_natural_shift(grid):
+    found = PICTURES["appendix_strongest"].data(
+        grid, Choice(y="gaussian_noise_on-disk", further={"against": "objectnet"})
+    )
+    assert (found.scatter.spec.y, found.other.spec.y) == ("gaussian_noise_on-disk", "objectnet-1.0-beta")
+
+
+def test_effective_robustness_by_depth_has_a_line_for_models_whose_names_differ_in_a_number(grid):
+    found = effective_robustness.PICTURE.data(grid, Choice(further={"by": "depth"}))
+    rows = effective_robustness.PICTURE.numbers(found)["models"]
+    families = {row["family"] for row in rows}
+    assert "standard*" in families
+    assert not families & {"resnet*", "vgg*"}  # one model each
+    standard = [row for row in rows if row["family"] == "standard*"]
+    assert {f"standard{row['depth']:.0f}" for row in standard} == {row["model"] for row in standard}
+    drawn = effective_robustness.PICTURE.draw(found)
+    (line,) = (trace for trace in drawn.data if trace.name == "standard*")
+    expected = {row["depth"]: row["effective_robustness"] for row in standard}
+    assert dict(zip(line.x, line.y, strict=True)) == pytest.approx(expected)
+
+
+def test_a_part_of_the_grid_is_drawn(grid):
+    part = {"models": ["more*", "vgg19"], "columns": ["*_on-disk", "greyscale"]}
+    values = paper_appendix_grid.PICTURE.data(grid, Choice(further=part))
+    assert all(name.startswith("more") or name == "vgg19" for name in values.index)
+    assert all(name == "greyscale" or name.endswith("_on-disk") for name in values.columns)
+    assert values.loc["vgg19", "greyscale"] == grid.values.loc["vgg19", "greyscale"]
+    with pytest.raises(ValueError, match="the store has no models nobody"):
+        paper_appendix_grid.PICTURE.data(grid, Choice(further={"models": ["nobody"]}))
+
+
 def test_relative_robustness_is_to_resnet50(grid, table):
     models = paper_appendix_resnet50.PICTURE.data(grid, Choice())
     assert models.index.tolist() == [f"resnet50_robust{number}" for number in range(4)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from testbed.data.left_out import NO_IMAGES, LeftOutLog
 from testbed.errors import DataError
 
 TABLE = Path(__file__).with_name("shift_classes.tsv")
+CLASSES = 1000  # of ImageNet
 OF_NO_CLASS = -1  # the target of images of none of the classes
 OTHER = "other"  # the name of a class for predictions alone
 
@@ -24,6 +26,39 @@ def classes_of(data_set: str) -> dict[str, list[int]]:
     with TABLE.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["set"] == data_set]
     return {row["class"]: [int(label) for label in row["imagenet"].split()] for row in rows}
+
+
+def and_the_rest(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Adds the group of all classes of ImageNet that are in none of the groups."""
+    known = {label for group in groups for label in group}
+    return [*map(list, groups), [label for label in range(CLASSES) if label not in known]]
+
+
+def read_classes(path: Path, name: str, source: str) -> dict[str, list[int]]:
+    """ImageNet's classes of each class of a data set, from a JSON file.
+
+    Args:
+        path: The file: an object of lists.
+        name: The data set's name, for messages.
+        source: What to fetch, for messages.
+
+    Raises:
+        DataError: If it is missing, or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"data set {name!r}: {path} cannot be read ({error}); {path.parent} should hold {source}"
+        ) from error
+    groups = content.values() if isinstance(content, dict) else [None]
+    if not all(
+        isinstance(group, list) and group and all(type(each) is int and 0 <= each < CLASSES for each in group)
+        for group in groups
+    ):
+        raise DataError(f"data set {name!r}: {path} should map each class to a list of ImageNet's classes, 0 to 999")
+    classes: dict[str, list[int]] = content
+    return classes
 
 
 class NamedFolders(ListedImages):
@@ -75,7 +110,7 @@ class NamedFolders(ListedImages):
 def number_in_front(folder: str) -> int | None:
     """The number of one of ImageNet's classes in front of a folder's name, such as ``100 black swan``."""
     number = folder.split(" ")[0]
-    return int(number) if number.isascii() and number.isdigit() and int(number) < 1000 else None
+    return int(number) if number.isascii() and number.isdigit() and int(number) < CLASSES else None
 
 
 def place_of(folder: str, names: Sequence[str]) -> int | None:
