@@ -234,6 +234,15 @@ def spatial_numbers(draw: random.Random) -> Any:
     return {"question": "q", "question_type": "object_counting", "answer": right}, {"t": said, "u": "7"}
 
 
+def spar(draw: random.Random) -> Any:
+    """A row of SPAR-Bench."""
+    task = draw.choice(["depth_prediction_oc", "position_matching", "view_change_infer"])
+    right = {"depth_prediction_oc": "2.5", "position_matching": "B"}.get(task, "move_right:0.5,rotate_up:20")
+    moved = ["move_right:0.5,rotate_up:20", "move_left:-0.5, rotate_up:18", "move_up:1", "move_right:x"]
+    said = draw.choice([right, right, "2.2", "A", "B. dog", *moved])
+    return {"question": "q", "task": task, "answer": right}, {"t": said, "u": "C"}
+
+
 def omni(draw: random.Random) -> Any:
     """A row of Omni3D-Bench."""
     kind, right = draw.choice([("int", "3"), ("float", "2.5"), ("str", "yes"), ("str", "no"), ("str", "red chair")])
@@ -333,6 +342,7 @@ ROWS: dict[str, Any] = {
     "key_information": lambda: filled("key_information", OBJECT, documented),
     "page_text": lambda: filled("page_text", PAGE, pages),
     "sp_bench": lambda: filled("sp_bench", SAID, spatial_numbers),
+    "spar_bench": lambda: filled("spar_bench", SAID, spar),
     "omni_3d": lambda: filled("omni_3d", SAID, omni),
     "spatial_457": lambda: filled("spatial_457", SAID, super_clevr),
     "reason_map": lambda: filled("reason_map", SAID, stations),
@@ -384,6 +394,14 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("SPBench-SI", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a', 'B. b']"}),
     ("SPBench-SI_CoT", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a']"}),
     ("SPBench-MV_CoT", "spbench", "SPBench", {"question_type": "object_counting", "candidates": "[]"}),
+    ("SparBench", "sparbench", "SparBench", {"task": "depth_prediction_oc"}),
+    ("SparBench", "sparbench", "SparBench", {"task": "position_matching"}),
+    ("SparBench_tiny", "sparbench", "SparBench", {"task": "distance_infer_center_oo"}),
+    ("SparBench_tiny", "sparbench", "SparBench", {"task": "view_change_infer"}),
+    ("IPhO_2025", "hipho", "HiPhODataset", {"context": "Given.", "information": "g = 9.8"}),
+    ("HiPhO_ALL", "hipho", "HiPhODataset", {}),
+    ("PanMechanics_2024", "hipho", "HiPhODataset", {"context": "Given."}),
+    ("MMOral_OPG_OPEN", "mmoral_opg_open", "MMOral_OPG_OPEN", {}),
     ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]'}),
     ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]', "question": "See <image> here"}),
     ("GSM8K-V", "gsm8k_v", "GSM8KVDataset", {}),
@@ -468,7 +486,18 @@ class BySet(Published):
             self.own[name] = self.module(f"vlmeval.dataset.utils.spatial_bench.{name}", place)
         for name in ("omni3dbench", "spatial457", "vlmsarebiased", "gsm8k_v", "corecognition"):
             self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
-        for name in ("spbench", "sitebench", "spatial457", "reasonmap_plus", "gsm8k_v", "vcr"):
+        self.module("vlmeval.dataset.utils.hipho_prompt_inference", "dataset/utils/hipho_prompt_inference.py")
+        for name in (
+            "spbench",
+            "sparbench",
+            "hipho",
+            "mmoral_opg_open",
+            "sitebench",
+            "spatial457",
+            "reasonmap_plus",
+            "gsm8k_v",
+            "vcr",
+        ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
             if name == "spatial457":
@@ -576,6 +605,17 @@ class BySet(Published):
             return None, float(module.compute_mcq_score(table)["hit"].iloc[0])
         return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
 
+    def spar_bench(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By the rules of each task."""
+        module, table = self.own["cal_scores"], self.frame([{**columns, "prediction": text}])
+        kind = self.own["sparbench"].SparBench.get_task_type(columns["task"])
+        if kind == "MCQ":
+            return None, float(module.compute_mcq_score(table)["hit"].iloc[0])
+        if kind == "NA":
+            return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
+        made = self.instance(self.own["sparbench"], "SparBench")
+        return None, float(made.compute_special_score(table)["vci_metric"].iloc[0])
+
     def omni_3d(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `Omni3DBench_acc`: the only number that is there."""
         found = self.own["utils.omni3dbench"].Omni3DBench_acc(self.frame([{**columns, "prediction": text}]))
@@ -669,6 +709,7 @@ class BySet(Published):
             made = self.instance(home, kind)
             made.meta_only, made.dataset_name = size == 1, name
             pictures = [f"<{place}>" for place in range(size)]
+            made.language = "zh" if name.startswith("PanMechanics") else "en"
             made.mode, made.use_cot = "visual_implicit", name.endswith("_CoT")
             if "spatial457" in module:
                 made.dataset_utils = self.own["utils.spatial457"].Spatial457_utils()

@@ -38,6 +38,9 @@ CLASSES_BY_RULES: dict[tuple[str, str], Questions] = {
     ("VenusBench_GD", "VenusBench_GD"): _clicks("click_between"),
     ("OSWorld_G", "OSWorld_G"): _clicks("click_per_mille"),
     ("SiteBenchImage", "SiteBenchBase"): Questions(science_prompts.site_bench, "spatial", "kinds"),
+    ("SparBench", "SparBench"): Questions(
+        science_prompts.spar_bench, "spar_bench", "spar_bench", required=("question", "task")
+    ),
     ("GSM8KVDataset", "GSM8KVDataset"): Questions(science_prompts.gsm8k, "gsm8k", "kinds", required=()),
     ("Spatial457", "Spatial457"): Questions(science_prompts.spatial_457, "spatial_457", "kinds"),
     ("Omni3DBench", "Omni3DBench"): Questions(
