@@ -201,6 +201,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "visfactor": AnswerScoring(by_set.visfactor, published_short.visfactor),
     "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
     "key_information": AnswerScoring(documents.fields, documents.published_fields),
+    "cc_ocr": AnswerScoring(documents.any_kind, documents.published_any_kind),
     "page_text": AnswerScoring(documents.page, documents.published_page),
     "sp_bench": AnswerScoring(numbers_by_set.sp_bench, published_numbers.sp_bench),
     "spar_bench": AnswerScoring(numbers_by_set.spar_bench, published_numbers.spar_bench),

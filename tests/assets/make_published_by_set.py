@@ -55,11 +55,20 @@ FIELDS = [
     '{"menu": [], "total": null, "n": 3}',
     '[{"a": "1"}, {"a": "2"}]',
 ]
-PAGES = ["\\frac{a}{b} + c", "Title\nThe first line.  The second.", "C1=CC=CC=C1", "标题 正文", "<smiles>CCO</smiles>"]
+PAGES = ["\\frac{a}{b} + c", "Title\nThe first line.  The second.", "C1=CC=CC=C1", "标题 正文"]
+PAGES += ["<smiles>CCO</smiles>"]
+TABLES = [
+    "<table>\n<thead><tr><td>Item</td><td>Total</td></tr></thead>"
+    "<tbody><tr><td>a b</td><td>3，5</td></tr></tbody>\n</table>",
+    '<table><tr><td colspan="2">Total</td></tr><tr><td>x</td><td>1</td></tr></table>',
+    "<table><tr><th>A</th><th>B</th></tr><tr><td><b>1</b> kg<br>net</td><td></td></tr><tr><td>2</td><td>3</td></tr></table>",
+    "<table><tr><td>1<td>2<tr><td>3<td>4</table>",
+]
 PAGE = """
     {t}|```latex\\n{t}\\n```|```\\n{t}```|\\documentclass{{a}}\\begin{{document}}{t}\\end{{document}}
     It is:\\n{t}||<smiles>{t}</smiles>
-    {t}\\t{t}|Here:\\n```latex\\n{t}\\n```\\nDone.
+    {t}\\t{t}|Here:\\n```latex\\n{t}\\n```\\nDone.|```html\\n{t}\\n```|<html><body>{t}</body></html>|<div>{t}</div>
+    The table:{t}and so on|{t}{t}
 """
 OBJECT = """
     {t}|```json\\n{t}\\n```|Here:\\n```json\\n{t}\\n```\\nDone.|```\\n{t}\\n```|It is {t}|```json\\n{t}||null|3
@@ -216,9 +225,11 @@ def documented(draw: random.Random) -> Any:
 
 def pages(draw: random.Random) -> Any:
     """A row of CC-OCR with a page, a formula or a molecule."""
-    kind = draw.choice(["doc", "formula", "molecular"])
-    right = draw.choice(PAGES)
-    said = draw.choice([right, right.upper(), right[2:], draw.choice(PAGES)])
+    kind = draw.choice(["doc", "formula", "molecular", "table", "table"])
+    texts = TABLES if kind == "table" else PAGES
+    right = draw.choice(texts)
+    said = draw.choice([right, right.upper(), right[2:], draw.choice(texts), right.replace("</td>", "", 1)])
+    said = draw.choice([said, said.replace("thead", "tbody"), said.replace("Total", "Sum"), said.replace("<b>", "")])
     columns = {"category": "doc_parsing", "l2-category": kind, "split": "s", "question": "q", "answer": right}
     return columns, {"t": said}
 
@@ -297,6 +308,24 @@ def covered(draw: random.Random) -> Any:
     return {"question": "q", "answer": repr(right)}, {"t": ", ".join(said), "u": " and then ".join(reversed(said))}
 
 
+def mixed(seed: str) -> Rows:
+    """Rows of CC-OCR as one table."""
+    texts = [
+        (
+            {
+                "category": "multi_lan_ocr",
+                "l2-category": "ocr",
+                "split": "French",
+                "question": "q",
+                "answer": "le café",
+            },
+            said,
+        )
+        for said in ("le café", "le", "Le cafe", "x")
+    ]
+    return texts * 25 + filled(seed, OBJECT, documented)[:100] + filled(seed, PAGE, pages)[:100]
+
+
 def related(draw: random.Random) -> Any:
     """A row of CRPE."""
     return {"question": "q", "category": "exist", "answer": draw.choice(["A. cat", "B. dog", "A", "(A) cat"])}, {}
@@ -339,6 +368,7 @@ ROWS: dict[str, Any] = {
     "phyx_choice": lambda: choices("phyx_choice", 4),
     "vlm_blind": lambda: filled("vlm_blind", BLIND, blind),
     "visfactor": lambda: filled("visfactor", JSON, factor),
+    "cc_ocr": lambda: mixed("cc_ocr"),
     "key_information": lambda: filled("key_information", OBJECT, documented),
     "page_text": lambda: filled("page_text", PAGE, pages),
     "sp_bench": lambda: filled("sp_bench", SAID, spatial_numbers),
@@ -504,7 +534,7 @@ class BySet(Published):
                 self.own[name].ImageBaseDataset.build_prompt = base
         tokenizer = __import__("spacy").blank("en")
         self.own["vcr"].nlp = {"en": tokenizer}
-        for name in ("common", "kie_evaluator", "doc_parsing_evaluator"):
+        for name in ("common", "kie_evaluator", "doc_parsing_evaluator", "ocr_evaluator"):
             place = f"dataset/utils/ccocr_evaluator/{name}.py"
             self.own[name] = self.module(f"vlmeval.dataset.utils.ccocr_evaluator.{name}", place)
         for name in ("screenspot", "screenspot_pro", "osworld_g"):
@@ -667,6 +697,17 @@ class BySet(Published):
         """By `KieEvaluator` of one picture, which adds a little to the number of pictures."""
         found = self.own["kie_evaluator"].KieEvaluator("kie")({"0": text}, {"0": columns["answer"]})[1]
         return None, found["summary"]["acc"] * (1 + 1e-6)
+
+    def cc_ocr(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By the evaluator of the category."""
+        if columns["category"] == "kie":
+            return self.key_information(columns, text)
+        if columns["category"] == "doc_parsing":
+            return self.page_text(columns, text)
+        made = self.instance(self.own["ocr_evaluator"], "OcrEvaluator")
+        made.group_name = columns["category"]
+        found = made.evaluate({"0": text}, {"0": columns["answer"]}, dataset=columns["split"])
+        return None, found["summary"]["macro_f1_score"] * (1 + 1e-9)  # of one picture
 
     def page_text(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `ParsingEvaluator` of one picture."""

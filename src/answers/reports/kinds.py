@@ -131,6 +131,26 @@ def _spar_level(task: str) -> str:
     return "Middle" if task in ("position_matching", "camera_motion_infer", "view_change_infer") else "High"
 
 
+@add_report("cc_ocr", "mean_over_kinds", {"mean_over_kinds": "total"})
+def cc_ocr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """CC-OCR (arXiv 2412.02210) as one table: the mean of its four kinds, each the mean of the means of its sets.
+
+    A kind is the column ``category``; a set is what ``category``, ``l2-category`` and ``split`` name together.
+    """
+    rows = ScoredRows.of(answered)
+    kinds = rows.labels(CATEGORY)
+    sets = ["_".join(row.get(column, "") for column in (CATEGORY, ABILITY, SPLIT)) for row in rows.columns]
+    found = []
+    for kind in values_of(kinds):
+        own = rows.where(kinds, kind)
+        labels = [name for name, label in zip(sets, kinds, strict=True) if label == kind]
+        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name(CATEGORY, kind)))
+    values = [each.value for each in found if each.value is not None]
+    counted = int(rows.counted.sum())
+    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, counted, scorer=scorer)
+    return [total, *found, mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, "set", sets)]
+
+
 @add_report("olympiad", "accuracy", {"accuracy": "AVG"})
 def olympiad(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """OlympiadBench (arXiv 2402.14008): accuracy over all, by ``source``, subject, and language and subject."""

@@ -13,6 +13,9 @@ def _clicks(scoring: str) -> Questions:
     return Questions(choice_prompts.click, scoring, "kinds", required=required, answers="bbox", sized=True)
 
 
+_PAGES = [
+    f"{kind}{form}{language}" for kind in ("Doc", "Table") for form in ("Photo", "Scan") for language in ("Chn", "Eng")
+]
 _WRITTEN = ("FormulaHandwriting", "MolecularHandwriting")
 _VISFACTOR = ("question", "category_id", "eval_index")
 
@@ -83,7 +86,7 @@ SETS_BY_RULES: dict[str, Questions] = {
         f"CCOCR_DocParsing_{kind}": Questions(
             prompts.question, "page_text", "graded_kinds", required=("question", "l2-category")
         )
-        for kind in ("DocPhotoChn", "DocPhotoEng", "DocScanChn", "DocScanEng", *_WRITTEN)
+        for kind in (*_PAGES, *_WRITTEN)
     },
     **{
         f"SPBench-{views}{form}": Questions(
@@ -97,6 +100,7 @@ SETS_BY_RULES: dict[str, Questions] = {
         for level in ("EASY", "HARD")
         for size in ("100", "500", "ALL")
     },
+    "CCOCR": Questions(prompts.question, "cc_ocr", "cc_ocr", required=("question", "category", "l2-category", "split")),
     "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
     "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
 }
