@@ -61,7 +61,8 @@ TABLES = [
     "<table>\n<thead><tr><td>Item</td><td>Total</td></tr></thead>"
     "<tbody><tr><td>a b</td><td>3，5</td></tr></tbody>\n</table>",
     '<table><tr><td colspan="2">Total</td></tr><tr><td>x</td><td>1</td></tr></table>',
-    "<table><tr><th>A</th><th>B</th></tr><tr><td><b>1</b> kg<br>net</td><td></td></tr><tr><td>2</td><td>3</td></tr></table>",
+    "<table><tr><th>A</th><th>B</th></tr><tr><td><b>1</b> kg<br>net</td><td></td></tr>"
+    "<tr><td>2</td><td>3</td></tr></table>",
     "<table><tr><td>1<td>2<tr><td>3<td>4</table>",
 ]
 PAGE = """
