@@ -15,7 +15,8 @@ from typing import Any
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
 from testbed.data.tables.videos import VideoTable
-from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
+from testbed.eval_settings.base.question_kind import Questions
+from testbed.eval_settings.base.questions import BENCHMARKS, questions_by_columns, questions_of
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry

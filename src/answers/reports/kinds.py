@@ -187,7 +187,7 @@ def _share(rows: ScoredRows, scorer: str, part: str) -> Metric:
 def hidden_words(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VCR (arXiv 2406.06462): over all covered texts, the share of exact ones, and of words in common (``jaccard``)."""
     kept = [place for place, verdict in enumerate(answered.verdicts) if verdict is not None]
-    columns, texts = ([part[place] for place in kept] for part in (answered.columns, answered.texts))
+    columns, texts = [answered.columns[place] for place in kept], [answered.texts[place] for place in kept]
     sizes = [len(as_list(truth(row))) if has_answer(row) else 1 for row in columns]
     exact = [verdict.score for verdict in answered.verdicts if verdict is not None]
     common = [

@@ -180,7 +180,7 @@ class TableSource(RowSource):
 
     def _with_size(self, position: int) -> dict[str, str]:
         """The columns of a row with the size of its first picture; without it where that cannot be read."""
-        row = self.targets[position]
+        row: dict[str, str] = self.targets[position]
         try:
             pictures = self.row(position).pictures
             return {**row, PICTURE_SIZE: "x".join(map(str, pictures[0].size))} if pictures else row
