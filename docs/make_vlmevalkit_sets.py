@@ -18,7 +18,27 @@ from testbed.eval_settings.base.questions import questions_of
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "vlmevalkit.md"
 _HEADER = "| rules | report | answers equal to VLMEvalKit's | sets |\n|---|---|---|---|\n"
-_OTHERS = "| class of VLMEvalKit | kind there | sets without a score here |\n|---|---|---|\n"
+_OTHERS = "| class of VLMEvalKit | kind there | sets without a score here | reason, where it is one of principle |\n"
+_OTHERS += "|---|---|---|---|\n"
+# What a score needs and cannot be had here, by the class that scores.
+_CODE, _PDF = "runs code that a model wrote", "its pictures are pages of PDF files"
+_VIDEO, _SAFETY = "its pictures are frames of videos", "a judge's opinion of safety, without a right answer"
+_ARCHIVE = "its pictures are in an archive beside the table"
+REASONS = {
+    **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena"), _CODE),
+    "ChartQAPro": f"one of its three forms of prompt {_CODE}",
+    **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
+    **dict.fromkeys(("DSRBench", "STIBench", "VsiBench", "VsiSuperRecall", "VsiSuperCount", "MMSIVideoBench"), _VIDEO),
+    **dict.fromkeys(("SiteBenchBase",), _VIDEO),
+    **dict.fromkeys(("MMSafetyBenchDataset", "MSSBenchDataset", "SIUOGenDataset", "XSTestDataset"), _SAFETY),
+    "FlamesDataset": _SAFETY,
+    **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
+    "M4Bench": "its pictures are in two columns",
+    "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
+    "ImageBaseDataset": "VLMEvalKit has no scoring for it",
+    "MMGenBench": "an image generator draws what the answer describes",
+    **dict.fromkeys(("MMDUDataset", "ImageMTDataset"), "a conversation"),
+}
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
 _ANSWERS = ("published_answers", "published_reasoning", "published_letters", "published_by_set")
 
@@ -47,7 +67,10 @@ def tables() -> str:
         f"| `{rules}` | `{report}` | {equal[rules] or '–'} | {_names(names)} |\n"
         for (rules, report), names in sorted(scored.items())
     ]
-    rest = [f"| `{name}` | {kind} | {_names(names)} |\n" for (name, kind), names in sorted(others.items())]
+    rest = [
+        f"| `{name}` | {kind} | {_names(names)} | {REASONS.get(name, '–')} |\n"
+        for (name, kind), names in sorted(others.items())
+    ]
     counts = [sum(map(len, groups.values())) for groups in (scored, others)]
     said = f"So {counts[0]} of VLMEvalKit's {sum(counts)} names are scored. The other {counts[1]}:"
     return f"{_HEADER}{''.join(lines)}\n{said}\n\n{_OTHERS}{''.join(rest)}"

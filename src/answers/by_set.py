@@ -18,7 +18,7 @@ from testbed.answers.yes_no import yes_no
 Columns = Mapping[str, str]
 
 _FIRST_LETTER = re.compile(r"\W*([A-D])\b")
-_ORDER = re.compile(r"[^A-Za-z]*([A-Z](?:[\s,>→-]*[A-Z])+)[^A-Za-z]*")
+_ORDER = re.compile(r"(?<![A-Za-z])[A-Z](?:[\s,>→-]*[A-Z])+(?![A-Za-z])")
 _DECIMAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
 _BRACED = re.compile(r"\{([^{}]*)\}")
 
@@ -40,8 +40,8 @@ def lego(columns: Columns, text: str) -> Verdict:
     if columns.get("question_type") != "sort":
         return multiple_choice(columns, text)
     answer, method = open_answer(text)
-    order = _ORDER.fullmatch(answer or "")
-    said = re.sub(r"[^A-Z]", "", order[1]) if order else ""
+    orders = _ORDER.findall(answer or "")
+    said = re.sub(r"[^A-Z]", "", orders[-1]) if orders else ""
     if sorted(said) != sorted(options(columns)) or not said:
         return Verdict(None, 0.0, "none" if answer else method)
     return Verdict(said, float(said == truth(columns).strip()), method)

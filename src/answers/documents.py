@@ -1,4 +1,4 @@
-"""Documents that were read in pictures (CC-OCR, arXiv 2412.02210): fields as JSON, LaTeX, formulas and molecules."""
+"""Documents that were read in pictures (CC-OCR, arXiv 2412.02210): fields, pages, tables, formulas and molecules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from testbed.answers.columns import truth
+from testbed.answers.html_tables import similarity
 from testbed.answers.texts import edit_distance, final_text
+from testbed.answers.transcriptions import f1, published_f1
 from testbed.answers.trees import Tree, tree_distance
 from testbed.answers.verdict import Verdict
 
@@ -35,7 +37,7 @@ _SPACES = (
 _PREAMBLE = re.compile(
     r"\\documentclass\{.*?\}|\\usepackage(?:\[.*?\])?\{.*?\}|\\geometry\{.*?\}|\\(?:begin|end)\{document\}|\\noindent"
 )
-_MOLECULE, _FORMULA = "molecular", "formula"
+_MOLECULE, _FORMULA, _TABLE = "molecular", "formula", "table"
 
 
 def fields(columns: Columns, text: str) -> Verdict:
@@ -144,13 +146,34 @@ def page(columns: Columns, text: str) -> Verdict:
     return Verdict(None, 0.0, why) if final is None else published_page(columns, _in_fence(columns, final))
 
 
+def any_kind(columns: Columns, text: str) -> Verdict:
+    """CC-OCR as one table: texts, fields and pages, by ``category``."""
+    return {"kie": fields, "doc_parsing": page}.get(columns.get("category", ""), f1)(columns, text)
+
+
+def published_any_kind(columns: Columns, text: str) -> Verdict:
+    """`any_kind` of the whole answer."""
+    kinds = {"kie": published_fields, "doc_parsing": published_page}
+    return kinds.get(columns.get("category", ""), published_f1)(columns, text)
+
+
 def _in_fence(columns: Columns, text: str) -> str:
     found = _FENCED.findall(text)
-    return found[-1] if found and columns.get("l2-category") in (_FORMULA, _MOLECULE) else text
+    return found[-1] if found and columns.get("l2-category") in (_FORMULA, _MOLECULE, _TABLE) else text
+
+
+def published_table(columns: Columns, text: str) -> Verdict:
+    """Tables in HTML: TEDS without blanks of what follows the first fence of HTML, else of the whole answer."""
+    parts = _PREAMBLE.sub("", text).split("```html")
+    said = (parts[1] if len(parts) > 1 else parts[0]).replace("```", "")
+    said = said.replace(" ", "").replace("\n", "").replace("，", ",")
+    return Verdict(said, similarity(said, truth(columns).replace(" ", "").replace("\n", "")), "compared")
 
 
 def published_page(columns: Columns, text: str) -> Verdict:
     """`page` of the whole answer: of pages, what is in its first code fence, with the language as its first word."""
+    if columns.get("l2-category") == _TABLE:
+        return published_table(columns, text)
     said = _CLEANED.get(columns.get("l2-category", ""), _of_page)(text)
     right = truth(columns).replace(" ", "")
     right = right if columns.get("l2-category") in (_FORMULA, _MOLECULE) else right.replace("\n", "")

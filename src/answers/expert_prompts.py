@@ -160,6 +160,12 @@ def world_vqa(row: Row) -> list[Turn]:
     return [[*turn[:-1], f"{asks}\n{turn[-1]}"]]
 
 
+def dental(row: Row) -> list[Turn]:
+    """MMOral: the pictures, and the question with the request for details."""
+    (turn,) = column(row, "question")
+    return [[*turn[:-1], f"Question: {turn[-1]}\nPlease provide a detailed and accurate answer to the question."]]
+
+
 def sfe(row: Row) -> list[Turn]:
     """SFE: the question of a discipline, of one of three kinds, with the pictures in place of ``<image>``."""
     kind, text = row.columns["question_type"], row.columns["question"]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from testbed.answers.choice import among, read_choice
 from testbed.answers.columns import listed, truth
 from testbed.answers.numbers import number, sole_quantity
-from testbed.answers.published.numbers_by_set import CHOSEN, relative_accuracy, same_in_spatial_457
+from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE, moves, relative_accuracy, same_in_spatial_457
 from testbed.answers.texts import comparable, open_answer
 from testbed.answers.verdict import Verdict
 from testbed.answers.yes_no import yes_no
 
 Columns = Mapping[str, str]
 
+_MOVES = re.compile(r"(?:move|rotate)_\w+\s*:\s*-?\d+(?:\.\d+)?")
 _FROM_ZERO = {str(place): letter for place, letter in enumerate("ABCD")}
 
 
@@ -22,6 +24,15 @@ def sp_bench(columns: Columns, text: str) -> Verdict:
     if columns.get("question_type") in CHOSEN:
         return among(candidates)(columns, text)
     return _relative(columns, text)
+
+
+def spar_bench(columns: Columns, text: str) -> Verdict:
+    """SPAR-Bench: an option, a number by its mean relative accuracy, or moves and turns, by ``task``."""
+    task = columns.get("task", "")
+    if task == VIEW_CHANGE:
+        verdict = moves(columns, _MOVES.findall(text))
+        return verdict if verdict.extracted else Verdict(None, 0.0, "none")
+    return _relative(columns, text) if "_prediction_" in task else among(candidates)(columns, text)
 
 
 def candidates(columns: Columns) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from testbed.answers.columns import list_options, listed
 from testbed.answers.prompts import Turn, column
-from testbed.answers.published.numbers_by_set import CHOSEN
+from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE
 from testbed.data.rows import Row
 from testbed.errors import SampleError
 
@@ -29,6 +29,10 @@ _IN_STEPS = {
     ),
     False: f"{_DETAILED} a numerical value (e.g., 42 or 3.1) within the <answer> </answer> tags.",
 }
+_SCALE = (
+    "The values represent the bounding box coordinates normalized to a 0-1000 scale, with the top-left corner as the"
+    " origin of the image."
+)
 _OMNI = (
     "\nI will ask you a question based on an image. Answer with either true/false, one word or number, place your"
     " answer between <ans></ans> tags. Only include your answer. Question:\n"
@@ -99,6 +103,20 @@ def sp_bench(row: Row, in_steps: bool = False) -> list[Turn]:
     return [[*turn[:-1], f"Question: {text}\n{_PONDER if in_steps else ''}\n{ending}"]]
 
 
+def spar_bench(row: Row) -> list[Turn]:
+    """SPAR-Bench: the pictures, and the question with the form of its answer, by ``task``."""
+    (turn,) = column(row, "question")
+    task = row.columns["task"]
+    if task == VIEW_CHANGE:
+        ending = "\n"
+    elif "_prediction_" in task:
+        ending = "Please answer the question using a single word or phrase."
+    else:
+        scale = _SCALE if task in ("position_matching", "camera_motion_infer") else ""
+        ending = f"{scale}\nAnswer with the option's letter from the given choices directly."
+    return [[*turn[:-1], f"\n{turn[-1]}\n{ending}"]]
+
+
 def site_bench(row: Row) -> list[Turn]:
     """SITE-Bench: the question and the list ``options``, with pictures in place of ``<image>``, else before them."""
     (turn,) = column(row, "question")
@@ -131,6 +149,48 @@ def spatial_457(row: Row) -> list[Turn]:
 def gsm8k(row: Row) -> list[Turn]:
     """GSM8K-V: the pictures, which hold the question, and the form of the answer (VLMEvalKit's implicit mode)."""
     return [[*row.pictures, _IN_IMAGES]]
+
+
+_COMPETITION = (
+    "You are participating in a high school physics competition.\nPlease read the following question carefully and"
+    " provide a clear, step-by-step solution with full reasoning.\n\n"
+    "Context (if applicable):\n%s\n\nProblem:\n%s\n\n"
+    "Useful information (formulas, constants, units, if applicable):\n%s\n\n"
+    "Instructions:\n"
+    "1. Use LaTeX to format all variables, equations, and calculations.\n"
+    "2. Enclose your full reasoning process within <think> </think> tags.\n"
+    "3. Provide the final answer within <answer> </answer> tags, using the format\n"
+    "   of [\\boxed{{answer}}]. Do not include units inside the box.\n"
+    "4. For multiple sub-questions, list the answers in order using the format:\n"
+    "   [\\boxed{{answer1}}, \\boxed{{answer2}}, ...].\n"
+    "5. For multiple-choice questions, provide the final selected option(s) in the\n"
+    "   boxed answer instead of the calculation result (e.g., [\\boxed{{A}}]).\n\n"
+    "Example of Output:\n<think>\nStep 1: Analyze the problem... Step 2: Apply the relevant equations...\n</think>\n"
+    "<answer>\n[\\boxed{{A}}, \\boxed{{3.2}}]\n</answer>\n"
+)
+_COMPETITION_CN = (
+    "你正在参加高中物理竞赛。\n请仔细阅读下列题目，结合上下文信息，详细推导并给出清晰、有条理的解题步骤与完整的逻辑推理过程。"
+    "\n\n背景信息（如有）：\n%s\n\n题目内容：\n%s\n\n可用信息（如物理公式、常数、单位等）：\n%s\n\n"
+    "作答要求：\n1. 所有物理量、公式和计算过程须使用 LaTeX 格式书写。\n"
+    "2. 将完整的推理过程用 <think> 和 </think> 标签括起来。\n"
+    "3. 将最终答案置于 <answer> 和 </answer> 标签中，答案格式为 [\\boxed{{答案}}]，方框内不包含单位。\n"
+    "4. 对于包含多个小问的题目，按顺序列出所有答案，格式为：[\\boxed{{答案1}}, \\boxed{{答案2}}, ...]。\n"
+    "5. 对于选择题，请在答案的方框中给出最终选择的选项，而不是计算结果（例如：[\\boxed{{A}}]）。\n\n"
+    "输出示例:\n<think>\n第一步: 分析问题... 第二步: 运用相关公式...\n</think>\n"
+    "<answer>\n[\\boxed{{A}}, \\boxed{3.2}]\n</answer>\n"
+)
+
+
+def competition(row: Row, chinese: bool = False) -> list[Turn]:
+    """HiPhO: the pictures, and context, problem and information with the form of the answer.
+
+    Args:
+        row: The row.
+        chinese: True for the sets in Chinese.
+    """
+    (turn,) = column(row, "question")
+    given = (row.columns.get("context", ""), turn[-1], row.columns.get("information", ""))
+    return [[*turn[:-1], (_COMPETITION_CN if chinese else _COMPETITION) % given]]
 
 
 _SUBJECTS = {True: ("数学", "物理"), False: ("Math", "Physics")}

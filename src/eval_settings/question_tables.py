@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
@@ -80,7 +81,8 @@ class QuestionTables:
 
 def _table(name: str, reading: str, questions: Questions, shared: str) -> QuestionTable | VideoTable:
     if questions.frames is None:
-        return QuestionTable(name, reading, questions.required, shared, questions.answers, questions.sized)
+        more: dict[str, Any] = {"answers": questions.answers, "sized": questions.sized, "texts": questions.texts}
+        return QuestionTable(name, reading, questions.required, shared, **more)
     return VideoTable(
         shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
     )

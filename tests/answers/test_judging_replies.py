@@ -202,3 +202,35 @@ def test_a_formula_that_rules_cannot_compare_is_asked_about_again():
     verdict = JUDGINGS["math_verse"].verdict({"question": "?", "answer": "50 cm"}, "Extracted: 0.5 m")
     assert verdict is not None
     assert math.isnan(verdict.score)
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ("Points: 1.5", 0.5),
+        ("\\boxed{3}", 1),
+        ("2 of 3 points", 2 / 3),
+        ("Points: 4", None),
+        ("2 of 5", None),
+        ("Good.", None),
+    ],
+)
+def test_points_are_a_share_of_those_of_the_question(reply: str, share: float | None) -> None:
+    columns = {
+        "question": "?",
+        "answer": "['1 m', '2 s']",
+        "points": "[1.0, 2.0]",
+        "marking": "['states F = ma: 1 pt']",
+    }
+    judging = JUDGINGS["points"]
+    question = judging.question(columns, "F = ma")
+    assert "states F = ma: 1 pt" in question
+    assert "of 3 points" in question
+    verdict = judging.verdict(columns, reply)
+    assert (verdict and verdict.score) == (share and pytest.approx(share))
+
+
+def test_the_set_of_marks_that_gives_most_counts() -> None:
+    columns = {"question": "?", "answer": "1", "points": "1", "marking": "[['a: 1 pt'], ['b: 0.5 pt', 'c: 0.5 pt']]"}
+    question = JUDGINGS["points"].question(columns, "x")
+    assert "Set 1:\na: 1 pt\nSet 2:\nb: 0.5 pt\nc: 0.5 pt" in question

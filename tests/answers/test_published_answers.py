@@ -30,7 +30,7 @@ OTHER_NUMBERS |= dict.fromkeys(
 BY_SET = ("medq", "medq_deg", "last_letter", "letter_list", "letter_set", "letter_set_to_g", "lego", "crpe", "phyx")
 BY_SET += ("phyx_choice", "vlm_blind", "visfactor", "unit_box", "click", "click_between", "click_per_mille")
 BY_SET += ("key_information", "page_text", "sp_bench", "omni_3d", "spatial_457", "reason_map", "biased", "gsm8k")
-BY_SET += ("core_cognition", "hidden_words")
+BY_SET += ("core_cognition", "hidden_words", "spar_bench", "cc_ocr")
 OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
@@ -49,6 +49,7 @@ JUDGED = (
     "mmbench_video",
     "open",
     "graded",
+    "points",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics

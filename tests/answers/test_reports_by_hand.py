@@ -455,3 +455,24 @@ class TestReportsByKinds:
         metrics = report("hidden_words", AnsweredQuestions(["0", "1"], columns, verdicts, ["a b, c", "e f"]), "test@1")
         assert value(metrics, "exact_match") == pytest.approx(2 / 3)
         assert value(metrics, "jaccard") == pytest.approx((1 + 1 / 3 + 1) / 3)
+
+    def test_the_levels_of_spar_bench(self):
+        columns = [{"task": each} for each in ("depth_prediction_oc", "depth_prediction_oo", "position_matching")]
+        metrics = report("spar_bench", answered(columns, [1, 0, 1]), "test@1")
+        assert value(metrics, "mean_over_kinds", "level/Low") == 0.5
+        assert value(metrics, "mean_over_kinds", "level/Middle") == 1
+        assert value(metrics, "mean_over_kinds") == pytest.approx(2 / 3)
+
+    def test_cc_ocr_is_the_mean_of_its_kinds_of_the_means_of_their_sets(self):
+        kinds = (("kie", "a"), ("kie", "a"), ("kie", "b"), ("doc_parsing", "c"))
+        columns = [{"category": kind, "l2-category": "x", "split": split} for kind, split in kinds]
+        metrics = report("cc_ocr", answered(columns, [1, 0, 1, 0.5]), "test@1")
+        assert value(metrics, "mean_over_kinds", "category/kie") == 0.75
+        assert value(metrics, "score", "set/kie_x_a") == 0.5
+        assert value(metrics, "mean_over_kinds") == pytest.approx((0.75 + 0.5) / 2)
+
+    def test_points_weigh_as_they_are_given(self):
+        columns = [{"points": "[1, 2]", "SUB_DATASET": "a"}, {"points": "[1]", "SUB_DATASET": "b"}]
+        metrics = report("points", answered(columns, [1, 0.5]), "test@1")
+        assert value(metrics, "share_of_points") == pytest.approx(3.5 / 4)
+        assert value(metrics, "share_of_points", "competition/b") == 0.5

@@ -55,11 +55,21 @@ FIELDS = [
     '{"menu": [], "total": null, "n": 3}',
     '[{"a": "1"}, {"a": "2"}]',
 ]
-PAGES = ["\\frac{a}{b} + c", "Title\nThe first line.  The second.", "C1=CC=CC=C1", "标题 正文", "<smiles>CCO</smiles>"]
+PAGES = ["\\frac{a}{b} + c", "Title\nThe first line.  The second.", "C1=CC=CC=C1", "标题 正文"]
+PAGES += ["<smiles>CCO</smiles>"]
+TABLES = [
+    "<table>\n<thead><tr><td>Item</td><td>Total</td></tr></thead>"
+    "<tbody><tr><td>a b</td><td>3，5</td></tr></tbody>\n</table>",
+    '<table><tr><td colspan="2">Total</td></tr><tr><td>x</td><td>1</td></tr></table>',
+    "<table><tr><th>A</th><th>B</th></tr><tr><td><b>1</b> kg<br>net</td><td></td></tr>"
+    "<tr><td>2</td><td>3</td></tr></table>",
+    "<table><tr><td>1<td>2<tr><td>3<td>4</table>",
+]
 PAGE = """
     {t}|```latex\\n{t}\\n```|```\\n{t}```|\\documentclass{{a}}\\begin{{document}}{t}\\end{{document}}
     It is:\\n{t}||<smiles>{t}</smiles>
-    {t}\\t{t}|Here:\\n```latex\\n{t}\\n```\\nDone.
+    {t}\\t{t}|Here:\\n```latex\\n{t}\\n```\\nDone.|```html\\n{t}\\n```|<html><body>{t}</body></html>|<div>{t}</div>
+    The table:{t}and so on|{t}{t}
 """
 OBJECT = """
     {t}|```json\\n{t}\\n```|Here:\\n```json\\n{t}\\n```\\nDone.|```\\n{t}\\n```|It is {t}|```json\\n{t}||null|3
@@ -216,9 +226,11 @@ def documented(draw: random.Random) -> Any:
 
 def pages(draw: random.Random) -> Any:
     """A row of CC-OCR with a page, a formula or a molecule."""
-    kind = draw.choice(["doc", "formula", "molecular"])
-    right = draw.choice(PAGES)
-    said = draw.choice([right, right.upper(), right[2:], draw.choice(PAGES)])
+    kind = draw.choice(["doc", "formula", "molecular", "table", "table"])
+    texts = TABLES if kind == "table" else PAGES
+    right = draw.choice(texts)
+    said = draw.choice([right, right.upper(), right[2:], draw.choice(texts), right.replace("</td>", "", 1)])
+    said = draw.choice([said, said.replace("thead", "tbody"), said.replace("Total", "Sum"), said.replace("<b>", "")])
     columns = {"category": "doc_parsing", "l2-category": kind, "split": "s", "question": "q", "answer": right}
     return columns, {"t": said}
 
@@ -232,6 +244,15 @@ def spatial_numbers(draw: random.Random) -> Any:
     right = draw.choice(["4", "2.5", "0", "120"])
     said = draw.choice([right, right, "three", "2.2", "5", "twelve", "100", "1e2", "-4", "4.4"])
     return {"question": "q", "question_type": "object_counting", "answer": right}, {"t": said, "u": "7"}
+
+
+def spar(draw: random.Random) -> Any:
+    """A row of SPAR-Bench."""
+    task = draw.choice(["depth_prediction_oc", "position_matching", "view_change_infer"])
+    right = {"depth_prediction_oc": "2.5", "position_matching": "B"}.get(task, "move_right:0.5,rotate_up:20")
+    moved = ["move_right:0.5,rotate_up:20", "move_left:-0.5, rotate_up:18", "move_up:1", "move_right:x"]
+    said = draw.choice([right, right, "2.2", "A", "B. dog", *moved])
+    return {"question": "q", "task": task, "answer": right}, {"t": said, "u": "C"}
 
 
 def omni(draw: random.Random) -> Any:
@@ -288,6 +309,24 @@ def covered(draw: random.Random) -> Any:
     return {"question": "q", "answer": repr(right)}, {"t": ", ".join(said), "u": " and then ".join(reversed(said))}
 
 
+def mixed(seed: str) -> Rows:
+    """Rows of CC-OCR as one table."""
+    texts = [
+        (
+            {
+                "category": "multi_lan_ocr",
+                "l2-category": "ocr",
+                "split": "French",
+                "question": "q",
+                "answer": "le café",
+            },
+            said,
+        )
+        for said in ("le café", "le", "Le cafe", "x")
+    ]
+    return texts * 25 + filled(seed, OBJECT, documented)[:100] + filled(seed, PAGE, pages)[:100]
+
+
 def related(draw: random.Random) -> Any:
     """A row of CRPE."""
     return {"question": "q", "category": "exist", "answer": draw.choice(["A. cat", "B. dog", "A", "(A) cat"])}, {}
@@ -330,9 +369,11 @@ ROWS: dict[str, Any] = {
     "phyx_choice": lambda: choices("phyx_choice", 4),
     "vlm_blind": lambda: filled("vlm_blind", BLIND, blind),
     "visfactor": lambda: filled("visfactor", JSON, factor),
+    "cc_ocr": lambda: mixed("cc_ocr"),
     "key_information": lambda: filled("key_information", OBJECT, documented),
     "page_text": lambda: filled("page_text", PAGE, pages),
     "sp_bench": lambda: filled("sp_bench", SAID, spatial_numbers),
+    "spar_bench": lambda: filled("spar_bench", SAID, spar),
     "omni_3d": lambda: filled("omni_3d", SAID, omni),
     "spatial_457": lambda: filled("spatial_457", SAID, super_clevr),
     "reason_map": lambda: filled("reason_map", SAID, stations),
@@ -384,6 +425,14 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("SPBench-SI", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a', 'B. b']"}),
     ("SPBench-SI_CoT", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a']"}),
     ("SPBench-MV_CoT", "spbench", "SPBench", {"question_type": "object_counting", "candidates": "[]"}),
+    ("SparBench", "sparbench", "SparBench", {"task": "depth_prediction_oc"}),
+    ("SparBench", "sparbench", "SparBench", {"task": "position_matching"}),
+    ("SparBench_tiny", "sparbench", "SparBench", {"task": "distance_infer_center_oo"}),
+    ("SparBench_tiny", "sparbench", "SparBench", {"task": "view_change_infer"}),
+    ("IPhO_2025", "hipho", "HiPhODataset", {"context": "Given.", "information": "g = 9.8"}),
+    ("HiPhO_ALL", "hipho", "HiPhODataset", {}),
+    ("PanMechanics_2024", "hipho", "HiPhODataset", {"context": "Given."}),
+    ("MMOral_OPG_OPEN", "mmoral_opg_open", "MMOral_OPG_OPEN", {}),
     ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]'}),
     ("SiteBenchImage", "sitebench", "SiteBenchImage", {"options": '["cat", "dog"]', "question": "See <image> here"}),
     ("GSM8K-V", "gsm8k_v", "GSM8KVDataset", {}),
@@ -468,14 +517,25 @@ class BySet(Published):
             self.own[name] = self.module(f"vlmeval.dataset.utils.spatial_bench.{name}", place)
         for name in ("omni3dbench", "spatial457", "vlmsarebiased", "gsm8k_v", "corecognition"):
             self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
-        for name in ("spbench", "sitebench", "spatial457", "reasonmap_plus", "gsm8k_v", "vcr"):
+        self.module("vlmeval.dataset.utils.hipho_prompt_inference", "dataset/utils/hipho_prompt_inference.py")
+        for name in (
+            "spbench",
+            "sparbench",
+            "hipho",
+            "mmoral_opg_open",
+            "sitebench",
+            "spatial457",
+            "reasonmap_plus",
+            "gsm8k_v",
+            "vcr",
+        ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
             if name == "spatial457":
                 self.own[name].ImageBaseDataset.build_prompt = base
         tokenizer = __import__("spacy").blank("en")
         self.own["vcr"].nlp = {"en": tokenizer}
-        for name in ("common", "kie_evaluator", "doc_parsing_evaluator"):
+        for name in ("common", "kie_evaluator", "doc_parsing_evaluator", "ocr_evaluator"):
             place = f"dataset/utils/ccocr_evaluator/{name}.py"
             self.own[name] = self.module(f"vlmeval.dataset.utils.ccocr_evaluator.{name}", place)
         for name in ("screenspot", "screenspot_pro", "osworld_g"):
@@ -576,6 +636,17 @@ class BySet(Published):
             return None, float(module.compute_mcq_score(table)["hit"].iloc[0])
         return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
 
+    def spar_bench(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By the rules of each task."""
+        module, table = self.own["cal_scores"], self.frame([{**columns, "prediction": text}])
+        kind = self.own["sparbench"].SparBench.get_task_type(columns["task"])
+        if kind == "MCQ":
+            return None, float(module.compute_mcq_score(table)["hit"].iloc[0])
+        if kind == "NA":
+            return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
+        made = self.instance(self.own["sparbench"], "SparBench")
+        return None, float(made.compute_special_score(table)["vci_metric"].iloc[0])
+
     def omni_3d(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `Omni3DBench_acc`: the only number that is there."""
         found = self.own["utils.omni3dbench"].Omni3DBench_acc(self.frame([{**columns, "prediction": text}]))
@@ -628,6 +699,17 @@ class BySet(Published):
         found = self.own["kie_evaluator"].KieEvaluator("kie")({"0": text}, {"0": columns["answer"]})[1]
         return None, found["summary"]["acc"] * (1 + 1e-6)
 
+    def cc_ocr(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By the evaluator of the category."""
+        if columns["category"] == "kie":
+            return self.key_information(columns, text)
+        if columns["category"] == "doc_parsing":
+            return self.page_text(columns, text)
+        made = self.instance(self.own["ocr_evaluator"], "OcrEvaluator")
+        made.group_name = columns["category"]
+        found = made.evaluate({"0": text}, {"0": columns["answer"]}, dataset=columns["split"])
+        return None, found["summary"]["macro_f1_score"] * (1 + 1e-9)  # of one picture
+
     def page_text(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `ParsingEvaluator` of one picture."""
         made = self.own["doc_parsing_evaluator"].ParsingEvaluator("doc_parsing")
@@ -669,6 +751,7 @@ class BySet(Published):
             made = self.instance(home, kind)
             made.meta_only, made.dataset_name = size == 1, name
             pictures = [f"<{place}>" for place in range(size)]
+            made.language = "zh" if name.startswith("PanMechanics") else "en"
             made.mode, made.use_cot = "visual_implicit", name.endswith("_CoT")
             if "spatial457" in module:
                 made.dataset_utils = self.own["utils.spatial457"].Spatial457_utils()

@@ -242,7 +242,45 @@ def hidden_words() -> AnsweredQuestions:
     return answered(columns, rng.integers(2, size=60).tolist())
 
 
-_NEWER = (question_types, olympiad, hidden_words, kinds, graded_kinds, tasks, crpe, visfactor)
+def spar_bench() -> AnsweredQuestions:
+    rng = np.random.default_rng(22)
+    names = ("depth_prediction_oc", "position_matching", "view_change_infer", "spatial_imagination_oc")
+    columns = [{"task": names[int(rng.integers(4))]} for _ in range(80)]
+    return answered(columns, rng.integers(2, size=80).tolist())
+
+
+def cc_ocr() -> AnsweredQuestions:
+    rng = np.random.default_rng(23)
+    columns = [
+        {
+            "category": ("kie", "doc_parsing")[int(rng.integers(2))],
+            "l2-category": "a",
+            "split": "xy"[int(rng.integers(2))],
+        }
+        for _ in range(80)
+    ]
+    return answered(columns, rng.integers(2, size=80).tolist())
+
+
+def points() -> AnsweredQuestions:
+    rng = np.random.default_rng(24)
+    columns = [{"points": ("[1, 2]", "[0.5]")[place % 2], "SUB_DATASET": "IPhO_2025"} for place in range(40)]
+    return answered(columns, rng.integers(2, size=40).tolist())
+
+
+_NEWER = (
+    spar_bench,
+    cc_ocr,
+    points,
+    question_types,
+    olympiad,
+    hidden_words,
+    kinds,
+    graded_kinds,
+    tasks,
+    crpe,
+    visfactor,
+)
 _ALL = (accuracy, circular, mme, pope, hallusion, mmvp, cv_bench_2d, hr_bench, ocrbench, vqa, mme_realworld, we_math)
 WORLDS: Mapping[str, Callable[[], AnsweredQuestions]] = {
     each.__name__: each for each in (*_ALL, video_mme, math_vista, *_NEWER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -36,6 +36,43 @@ def sp_bench(columns: Columns, text: str) -> Verdict:
         return spatial(columns, text)
     said = number_said(text)
     return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+
+
+_SIDES = (
+    *(("move_right", "move_left"), ("move_up", "move_down"), ("move_forward", "move_backward")),
+    *(("rotate_right", "rotate_left"), ("rotate_up", "rotate_down")),
+)
+VIEW_CHANGE = "view_change_infer"
+
+
+def spar_bench(columns: Columns, text: str) -> Verdict:
+    """SPAR-Bench: a letter, a number, or moves and turns (``move_right:0.3,rotate_up:20``), by ``task``."""
+    task = columns.get("task", "")
+    if task == VIEW_CHANGE:
+        return moves(columns, text.split(","))
+    if "_prediction_" not in task:
+        return spatial(columns, text)
+    said = number_said(text)
+    return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+
+
+def moves(columns: Columns, items: Sequence[str]) -> Verdict:
+    """The mean over five axes of the relative accuracy of a move or turn; one that is not named is 0."""
+    said, right = _by_name(items), _by_name(truth(columns).split(","))
+    axes = [[part.get(one, 0.0) - part.get(other, 0.0) for one, other in _SIDES] for part in (said, right)]
+    scores = [relative_accuracy(value, repr(wanted)) for value, wanted in zip(*axes, strict=True)]
+    return Verdict(repr(said) if said else None, sum(scores) / len(scores), "moves" if said else "none")
+
+
+def _by_name(items: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for item in items:
+        name, colon, value = item.strip().partition(":")
+        try:
+            found |= {name.strip(): float(value.strip())} if colon else {}
+        except ValueError:
+            continue
+    return found
 
 
 def relative_accuracy(said: float, right: str) -> float:

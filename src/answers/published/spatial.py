@@ -67,7 +67,7 @@ def _number(text: str) -> float | None:
     tagged = _TAGGED_NUMBER.search(plain)
     if tagged:
         return float(tagged[1])
-    found = re.findall(_NUMBER, _after_thoughts(plain)) or re.findall(_NUMBER, plain)
+    found = re.findall(_NUMBER, after_thoughts(plain)) or re.findall(_NUMBER, plain)
     return float(found[-1]) if found else None
 
 

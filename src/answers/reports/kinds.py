@@ -8,17 +8,21 @@ import numpy as np
 
 from testbed.answers.columns import as_list, has_answer, truth
 from testbed.answers.hidden_words import matches
+from testbed.answers.judges.points import total_points
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
 from testbed.answers.reports.reasoning import MEAN_GRADE
 from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
-from testbed.entities import Metric
+from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import PREFERRED, MetricSpec, rate
+from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.statistics import ratio_and_stderr
 
 GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
 MEAN_OVER_KINDS = rate("mean_over_kinds", headline=PREFERRED)
 EXACT_MATCH, JACCARD = rate("exact_match", headline=PREFERRED), rate("jaccard")
+SHARE_OF_POINTS = rate("share_of_points", headline=PREFERRED)
 MEAN_OVER_TESTS = rate("mean_over_tests", headline=PREFERRED)
 
 _COLUMNS = (
@@ -108,6 +112,45 @@ def question_types(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("spar_bench", "mean_over_kinds", {"mean_over_kinds": "overall"})
+def spar_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """SPAR-Bench (arXiv 2503.22976): the mean score by task, and the mean of tasks, over all and by level."""
+    rows = ScoredRows.of(answered)
+    tasks = rows.labels("task")
+    levels = [None if task is None else _spar_level(task) for task in tasks]
+    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, tasks), mean(rows, MEAN_GRADE, scorer)]
+    for level in values_of(levels):
+        own = rows.where(levels, level)
+        metrics.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, own.labels("task"), slice_name("level", level)))
+    return [*metrics, *sliced(rows, MEAN_GRADE, scorer, "task", tasks)]
+
+
+def _spar_level(task: str) -> str:
+    if "_prediction_" in task:
+        return "Low"
+    return "Middle" if task in ("position_matching", "camera_motion_infer", "view_change_infer") else "High"
+
+
+@add_report("cc_ocr", "mean_over_kinds", {"mean_over_kinds": "total"})
+def cc_ocr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """CC-OCR (arXiv 2412.02210) as one table: the mean of its four kinds, each the mean of the means of its sets.
+
+    A kind is the column ``category``; a set is what ``category``, ``l2-category`` and ``split`` name together.
+    """
+    rows = ScoredRows.of(answered)
+    kinds = rows.labels(CATEGORY)
+    sets = ["_".join(row.get(column, "") for column in (CATEGORY, ABILITY, SPLIT)) for row in rows.columns]
+    found = []
+    for kind in values_of(kinds):
+        own = rows.where(kinds, kind)
+        labels = [name for name, label in zip(sets, kinds, strict=True) if label == kind]
+        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name(CATEGORY, kind)))
+    values = [each.value for each in found if each.value is not None]
+    counted = int(rows.counted.sum())
+    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, counted, scorer=scorer)
+    return [total, *found, mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, "set", sets)]
+
+
 @add_report("olympiad", "accuracy", {"accuracy": "AVG"})
 def olympiad(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """OlympiadBench (arXiv 2402.14008): accuracy over all, by ``source``, subject, and language and subject."""
@@ -124,11 +167,27 @@ def olympiad(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("points", "share_of_points", {"share_of_points": "final_score"})
+def points(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """HiPhO (arXiv 2509.07894): the share of all points of the answered questions, over all and by ``SUB_DATASET``."""
+    rows = ScoredRows.of(answered)
+    labels = rows.labels("SUB_DATASET")
+    parts = {OVERALL: rows} | {slice_name("competition", each): rows.where(labels, each) for each in values_of(labels)}
+    return [*(_share(part, scorer, name) for name, part in parts.items()), mean(rows, MEAN_GRADE, scorer)]
+
+
+def _share(rows: ScoredRows, scorer: str, part: str) -> Metric:
+    kept = rows.take(np.flatnonzero(rows.counted))
+    totals = np.array([total_points(row) or 1.0 for row in kept.columns], dtype=np.float64)
+    value, stderr = ratio_and_stderr(kept.scores * totals, totals, kept.clusters)
+    return SHARE_OF_POINTS.metric(value, len(kept), stderr, part, scorer, clusters=cluster_count(kept.clusters))
+
+
 @add_report("hidden_words", "exact_match", {"exact_match": "Exact_Match", "jaccard": "Jaccard"})
 def hidden_words(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VCR (arXiv 2406.06462): over all covered texts, the share of exact ones, and of words in common (``jaccard``)."""
     kept = [place for place, verdict in enumerate(answered.verdicts) if verdict is not None]
-    columns, texts = ([part[place] for place in kept] for part in (answered.columns, answered.texts))
+    columns, texts = [answered.columns[place] for place in kept], [answered.texts[place] for place in kept]
     sizes = [len(as_list(truth(row))) if has_answer(row) else 1 for row in columns]
     exact = [verdict.score for verdict in answered.verdicts if verdict is not None]
     common = [

@@ -144,6 +144,7 @@ class QuestionTable:
         shared: Another name of the same table; see `find_table`.
         answers: See `TableSource`.
         sized: See `TableSource`.
+        texts: See `TableSource`.
     """
 
     def __init__(
@@ -154,16 +155,17 @@ class QuestionTable:
         shared: str = "",
         answers: str = "",
         sized: bool = False,
+        texts: bool = False,
     ) -> None:
         self.name = name
         self.tsv_reading = tsv_reading
         self.required = tuple(required)
         self.shared = shared
-        self.answers, self.sized = answers, sized
+        self.answers, self.sized, self.texts = answers, sized, texts
 
     def spec(self) -> dict[str, Any]:
         """Returns what identifies the table and the way it is read."""
-        given = {"answers": self.answers, "sized": self.sized}
+        given = {"answers": self.answers, "sized": self.sized, "texts": self.texts}
         more = {name: value for name, value in given.items() if value}
         return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading, **more}
 
@@ -177,7 +179,7 @@ class QuestionTable:
 
         if self.name.endswith(".tsv"):
             path = expanded(self.name)
-            more: dict[str, Any] = {"answers": self.answers, "sized": self.sized}
+            more: dict[str, Any] = {"answers": self.answers, "sized": self.sized, "texts": self.texts}
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required, **more)
         path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
@@ -191,6 +193,7 @@ class QuestionTable:
             self.required,
             self.answers,
             self.sized,
+            self.texts,
         )
 
 

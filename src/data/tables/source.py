@@ -44,6 +44,7 @@ class TableSource(RowSource):
         required: The columns that must be there besides ``index``.
         answers: The column with right answers, where a table has no ``answer``; its cells are taken as that column.
         sized: Gives each row the size of its first picture in pixels as the column ``picture_size`` (``640x480``).
+        texts: Also takes rows without a picture.
 
     Attributes:
         columns: The names of all columns but ``index`` and ``image``, in order.
@@ -65,6 +66,7 @@ class TableSource(RowSource):
         required: Sequence[str] = ("question",),
         answers: str = "",
         sized: bool = False,
+        texts: bool = False,
     ) -> None:
         if tsv_reading not in READINGS:
             raise DefinitionError(f"tsv_reading is {tsv_reading!r}; expected {' or '.join(map(repr, READINGS))}")
@@ -76,7 +78,7 @@ class TableSource(RowSource):
         self._stat = (index.size, index.mtime_ns)
         self.columns = [column for column in index.columns if column not in (INDEX, IMAGE)]
         cells = self._read(index, tsv_reading)
-        kept = _with_pictures(index)
+        kept = list(range(len(cells))) if texts else _with_pictures(index)
         self.without_picture = len(cells) - len(kept)
         self.left_out = _without(index, kept)
         if self.without_picture:
@@ -178,7 +180,7 @@ class TableSource(RowSource):
 
     def _with_size(self, position: int) -> dict[str, str]:
         """The columns of a row with the size of its first picture; without it where that cannot be read."""
-        row = self.targets[position]
+        row: dict[str, str] = self.targets[position]
         try:
             pictures = self.row(position).pictures
             return {**row, PICTURE_SIZE: "x".join(map(str, pictures[0].size))} if pictures else row

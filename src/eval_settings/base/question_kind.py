@@ -25,6 +25,7 @@ class Questions:
         subtitles: Also shows their subtitles; see `testbed.data.tables.videos.VideoSource`.
         origin: The origin of the table, for messages.
         answers: The column with right answers, where it is not ``answer``.
+        texts: Rows without a picture are asked too.
         sized: Right answers are places in the picture, and its size is needed to read them.
     """
 
@@ -40,3 +41,4 @@ class Questions:
     origin: str = ""
     answers: str = ""
     sized: bool = False
+    texts: bool = False

@@ -13,6 +13,9 @@ def _clicks(scoring: str) -> Questions:
     return Questions(choice_prompts.click, scoring, "kinds", required=required, answers="bbox", sized=True)
 
 
+_PAGES = [
+    f"{kind}{form}{language}" for kind in ("Doc", "Table") for form in ("Photo", "Scan") for language in ("Chn", "Eng")
+]
 _WRITTEN = ("FormulaHandwriting", "MolecularHandwriting")
 _VISFACTOR = ("question", "category_id", "eval_index")
 
@@ -38,6 +41,9 @@ CLASSES_BY_RULES: dict[tuple[str, str], Questions] = {
     ("VenusBench_GD", "VenusBench_GD"): _clicks("click_between"),
     ("OSWorld_G", "OSWorld_G"): _clicks("click_per_mille"),
     ("SiteBenchImage", "SiteBenchBase"): Questions(science_prompts.site_bench, "spatial", "kinds"),
+    ("SparBench", "SparBench"): Questions(
+        science_prompts.spar_bench, "spar_bench", "spar_bench", required=("question", "task")
+    ),
     ("GSM8KVDataset", "GSM8KVDataset"): Questions(science_prompts.gsm8k, "gsm8k", "kinds", required=()),
     ("Spatial457", "Spatial457"): Questions(science_prompts.spatial_457, "spatial_457", "kinds"),
     ("Omni3DBench", "Omni3DBench"): Questions(
@@ -80,7 +86,7 @@ SETS_BY_RULES: dict[str, Questions] = {
         f"CCOCR_DocParsing_{kind}": Questions(
             prompts.question, "page_text", "graded_kinds", required=("question", "l2-category")
         )
-        for kind in ("DocPhotoChn", "DocPhotoEng", "DocScanChn", "DocScanEng", *_WRITTEN)
+        for kind in (*_PAGES, *_WRITTEN)
     },
     **{
         f"SPBench-{views}{form}": Questions(
@@ -94,6 +100,7 @@ SETS_BY_RULES: dict[str, Questions] = {
         for level in ("EASY", "HARD")
         for size in ("100", "500", "ALL")
     },
+    "CCOCR": Questions(prompts.question, "cc_ocr", "cc_ocr", required=("question", "category", "l2-category", "split")),
     "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
     "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
 }

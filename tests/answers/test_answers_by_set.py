@@ -1,0 +1,110 @@
+"""Sets with forms of their own: what the default rules read where the published ones read something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from testbed.answers.scorings import SCORINGS
+from testbed.data.rows import Picture, Row
+from testbed.data.tables.known import known_tables
+from testbed.errors import SampleError
+from testbed.eval_settings.base.questions import questions_of
+from testbed.eval_settings.question_tables import QuestionTables
+
+CHOICES = {"A": "cat", "B": "dog", "C": "bird", "D": "fish", "answer": "B"}
+OPEN = float("nan")  # left to a judge
+READ: list[tuple[str, dict[str, str], str, float]] = [
+    # scoring, columns, answer, score by `default`
+    ("medq", {**CHOICES, "answer": "1"}, "The answer is **B**.", 1),
+    ("medq", CHOICES, "It is the dog.", 1),
+    ("medq_deg", CHOICES, "A dog", 1),
+    ("last_letter", CHOICES, "B. dog. (A cat is smaller.)", 1),
+    ("letter_list", {**CHOICES, "answer": "['B', 'D']"}, "B and D", 1),
+    ("letter_list", {**CHOICES, "answer": "['B', 'D']"}, "['B']", 0),
+    ("letter_set", {"answer": "B"}, "The best option is (B).", 1),
+    ("letter_set_to_g", {"answer": "AG"}, "A, G", 1),
+    ("lego", {**CHOICES, "question_type": "sort", "answer": "BDAC"}, "The order is B, D, A, C", 1),
+    ("lego", {**CHOICES, "question_type": "sort", "answer": "BDAC"}, "B D", 0),
+    ("lego", {**CHOICES, "question_type": "single"}, "the dog", 1),
+    ("crpe", {"answer": "B. dog"}, "The answer is (B).", 1),
+    ("crpe", {"answer": "(B) dog"}, "A", 0),
+    ("vlm_blind", {"task": "Nested Squares", "answers": "4"}, "First {2}, no: {4}", 1),
+    ("vlm_blind", {"task": "Touching Circles", "answers": "Yes"}, "No, although yes was likely", 0),
+    ("vlm_blind", {"task": "Counting Grid - Blank Grids", "answers": "4,5"}, "It has 4 rows and 5 columns.", 1),
+    ("vlm_blind", {"task": "Olympic Counting - Circles", "answers": "5"}, "15", 0),
+    ("visfactor", {"category_id": "CF1", "answer": "T"}, "The answer is True.", 1),
+    ("visfactor", {"category_id": "CF3", "answer": "(2, 3)"}, '{"answer": "row 2, column 3"}', 1),
+    ("visfactor", {"category_id": "CS1", "answer": "piano,grand piano"}, '{"answer": "Grand piano"}', 1),
+    ("unit_box", {"answer": "[0.2, 0.2, 0.4, 0.4]"}, "x1=0.1, x2=0.9; so [0.25 0.25 0.35 0.35]", 1),
+    ("phyx", {"answer": "0.5"}, "So it is \\boxed{\\frac{1}{2}}", 1),
+    ("phyx", {"answer": "5 N"}, "It is about six newtons", OPEN),
+    ("phyx_choice", {"answer": "B"}, "**B**", 1),
+    ("phyx_choice", {"answer": "B"}, "the second one", OPEN),
+    ("open", {"answer": "['12', 'twelve']"}, "The answer is 12.", 1),
+    ("open", {"answer": "x + y"}, "y + x", OPEN),
+    ("sp_bench", {"question_type": "object_counting", "answer": "4"}, "There are four chairs.", 1),
+    ("sp_bench", {"question_type": "object_counting", "answer": "100"}, "90", 0.9),
+    (
+        "sp_bench",
+        {"question_type": "object_rel_distance", "candidates": "['A. sofa', 'B. bed']", "answer": "B"},
+        "bed",
+        1,
+    ),
+    ("spar_bench", {"task": "depth_prediction_oc", "answer": "2.0"}, "2 m", 1),
+    ("spar_bench", {"task": "position_matching", "answer": "C"}, "(C)", 1),
+    ("spar_bench", {"task": "view_change_infer", "answer": "move_up:1"}, "It moved: move_up: 1", 1),
+    ("omni_3d", {"answer_type": "int", "answer": "3"}, "<ans>three</ans>", 1),
+    ("omni_3d", {"answer_type": "str", "answer": "yes"}, "<ans>Yes</ans>", 1),
+    ("omni_3d", {"answer_type": "float", "answer": "2.0"}, "<ans>2 m</ans>", 1),
+    ("spatial_457", {"answer": "Jet"}, "The answer is fighter", 1),
+    ("spatial_457", {"answer": "3"}, '{"Reasoning": "x", "Answer": "three"}', 1),
+    ("reason_map", {"type": "TorF1", "answer": "1"}, "**Yes**", 1),
+    ("reason_map", {"type": "Counting1", "answer": "2"}, "The answer is (C)", 1),
+    ("reason_map", {"type": "Counting2", "answer": "2"}, "two stops", 1),
+    ("biased", {"answer": "5", "ground_truth": "5"}, "{5}", 1),
+    ("gsm8k", {"answer": "1200"}, "FINAL ANSWER: $1,200", 1),
+    ("core_cognition", {"question_type": "YORN", "answer": "NO"}, "No, it is not.", 1),
+    ("core_cognition", {"question_type": "MCQ", "answer": "B"}, "I would choose B", 1),
+    ("core_cognition", {"question_type": "MCQ", "answer": "B"}, "the last one", OPEN),
+    ("hidden_words", {"answer": "['the first of', 'may 3']"}, "The text is: the first of May 3", 1),
+    ("hidden_words", {"answer": "['the first of', 'may 3']"}, "the first of all", 0.5),
+    ("page_text", {"l2-category": "formula", "answer": "x + 1"}, "The formula:\n```latex\nx+1\n```\nDone.", 1),
+    ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
+]
+
+
+@pytest.mark.parametrize(("scoring", "columns", "text", "score"), READ)
+def test_what_the_default_rules_read(scoring: str, columns: dict[str, str], text: str, score: float) -> None:
+    verdict = SCORINGS[scoring]({"question": "?", **columns}, text)
+    assert verdict.score == pytest.approx(score, nan_ok=True)
+    assert (verdict.extracted is None) == bool(np.isnan(score) or verdict.method == "none")
+
+
+def asked(name: str, columns: dict[str, str]) -> list[Any]:
+    """The parts of a prompt."""
+    known = known_tables()[name]
+    questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
+    assert questions is not None
+    (turn,) = questions.prompt(Row("0", columns, [Picture(b"", "<0>")]))
+    return [part if isinstance(part, str) else part.name for part in turn]
+
+
+def test_a_kind_of_answer_that_olympiads_do_not_have_is_told() -> None:
+    columns = {"question": "?", "source": "OE_MM_maths_en_COMP", "answer_type": "Essay"}
+    with pytest.raises(SampleError, match=r"answer_type is 'Essay'; expected Numerical"):
+        asked("OlympiadBench", columns)
+
+
+def test_rows_without_a_picture_are_asked_where_vlmevalkit_asks_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMUData", str(tmp_path))
+    for name in ("Physics", "ChartMuseum_dev"):
+        (tmp_path / f"{name}.tsv").write_text("index\timage\tquestion\tanswer\n0\t\tHow far?\t['5 m']\n")
+    rows = {name: QuestionTables().build(name).dataset.open() for name in ("Physics", "ChartMuseum_dev")}
+    assert [len(rows[name].ids) for name in ("Physics", "ChartMuseum_dev")] == [1, 0]
+    assert rows["Physics"].row(0).pictures == ()
