@@ -123,8 +123,10 @@ def _without_intervals(rows: Cells) -> Cells:
     }
     if len(with_some) <= MOST_INTERVALS:
         return rows
-    bare = {"low": math.nan, "high": math.nan}
-    return [[replace(cell, **bare) if isinstance(cell, TableCell) else cell for cell in row] for row in rows]
+    return [
+        [replace(cell, low=math.nan, high=math.nan) if isinstance(cell, TableCell) else cell for cell in row]
+        for row in rows
+    ]
 
 
 def _turned(head: str, kind: str) -> str:
