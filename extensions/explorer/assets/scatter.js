@@ -8,16 +8,16 @@
   const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
   const least = (x) => (x.name === "val" ? USUAL_LEAST : 0);
   /* Among columns that a study of robustness begins with: the first, and the largest shift from it, the one with the largest
-     mean drop, of those that most of its models have; null without two of them. */
+     mean drop, of those that most of its models and, where there are, the pinned ones have; null without two of them. */
   async function firstShift(index, usable, x) {
     const of = (each) => T.column(index.columnOf.get(each.name)), firsts = usable.filter((each) => each.first !== null).sort((a, b) => a.first - b.first), from = x || firsts.find((each) => each.first === 0);
     if (!from) return null;
-    const base = await of(from), models = index.models.filter(({ at }) => base.value[at] >= least(from)), found = [];
+    const base = await of(from), models = index.models.filter(({ at }) => base.value[at] >= least(from)), pinned = new Set(T.pins()), found = [];
     for (const each of firsts.filter((one) => one !== from && one.task === from.task)) {
       const there = await of(each), shared = models.filter(({ at }) => !Number.isNaN(there.value[at]));
-      if (shared.length >= index.fewest && shared.length > models.length / 2) found.push({ each, drop: shared.reduce((sum, { at }) => sum + base.value[at] - there.value[at], 0) / shared.length });
+      if (shared.length >= index.fewest && shared.length > models.length / 2) found.push({ each, own: shared.filter(({ name }) => pinned.has(name)).length, drop: shared.reduce((sum, { at }) => sum + base.value[at] - there.value[at], 0) / shared.length });
     }
-    return found.length ? { x: from, y: found.reduce((most, one) => (one.drop > most.drop ? one : most)).each } : null;
+    return found.length ? { x: from, y: found.sort((a, b) => b.own - a.own || b.drop - a.drop)[0].each } : null;
   }
   /* Two columns of one task, if the address has none: as above; else those that many models have, of the first task and the first columns in which there are enough. */
   async function firstPair(index, usable, x, y) {

@@ -53,6 +53,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
         made.claims.add(ClaimSource("paper", "paper.csv", "a" * 64, "a table"), claims)
         for number, name in enumerate((OLDER, OURS), 1):
             for on, value in values(number).items():
+                if (name, on) == (OURS, SHIFTS[-1]):
+                    continue  # the largest shift: views open on the largest that the pinned model has
                 key = f"{number}{on}"[:60]
                 begun = made.evaluations.begin(CellRecord(name, on, key, identity={"model": {}}), None, {}, {})
                 made.evaluations.complete(begun.id, [], [Metric("top1", value, 10_000, **DECLARED)])
