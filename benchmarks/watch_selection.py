@@ -21,6 +21,7 @@ from testbed.extensions.watching.selected import decline, expected_of_best
 from testbed.metrics.inference.paired import SIGNIFICANT, compare
 
 CHECKPOINTS, SEED = 100, 20_261_128
+FIRST_RUN = 1000
 EVERY = 5  # neighbours say much the same
 Array = np.ndarray[Any, Any]
 
@@ -145,10 +146,10 @@ def share(count: Array, of: Array) -> str:
 
 def simulate(kind: Kind, runs: int) -> list[str]:
     """The cells of a line."""
-    random = np.random.default_rng(SEED)
     clusters = None if kind.group == 1 else np.arange(kind.n) // kind.group
     seen, naive, expected = [], [], []
     for run in range(runs):
+        random = np.random.default_rng([SEED, FIRST_RUN + run, KINDS.index(kind)])
         scores, truth = kind.draw(random, kind.n)
         seen.append(shares_of(scores, truth, clusters, 1 + run % EVERY))
         best = int(scores.mean(axis=1).argmax())
@@ -161,7 +162,7 @@ def simulate(kind: Kind, runs: int) -> list[str]:
 
 def main() -> None:
     """Prints a Markdown table."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 75
     print(f"{runs} runs of {CHECKPOINTS} checkpoints each\n")
     print(
         "| checkpoints | samples | worse | better | second half, either | plain test, either | best above | expected |"
