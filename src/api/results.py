@@ -122,14 +122,12 @@ class Results:
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
         """The results of a run with ``until``, from the last look at each model and setting."""
-        from testbed.api.looks import until_frame
-
         ids = {cell.evaluation_id for cell in found.cells if cell.evaluation_id is not None}
         outcomes = [outcome for one in found.reports for outcome in one.outcomes if outcome.evaluation_id in ids]
         outcomes += [Outcome(cell.model, cell.setting, "failed", cell.why) for cell in found.cells if cell.why]
         with Store.open(db) as store:
             results = cls(db, store.results.of(sorted(ids)), outcomes)
-        results.until = until_frame(found)
+        results.until = _until_frame(found)
         return results
 
     # As frames ----------------------------------------------------------------------------------------------------
@@ -323,6 +321,25 @@ class Results:
 def words(given: Words) -> list[str]:
     """Names and patterns as a list; None means all."""
     return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def _until_frame(found: Looks) -> pd.DataFrame:
+    """Returns the outcome for each model on each setting; see `testbed.api.evaluate.evaluate`.
+
+    Columns: ``model``, ``eval_setting``, ``metric``, ``value`` (a difference if models are compared) with ``low`` to
+    ``high`` (of all samples, 95 % at all looks together), ``n`` of ``size`` samples, ``decided``, ``why`` (the reason
+    if it was given up, else missing), ``looks`` and ``computed``: the samples that were computed.
+    """
+    import pandas as pd
+
+    rows = []
+    for cell in found.cells:
+        row: dict[str, Any] = {"model": cell.model, "eval_setting": cell.setting}
+        for name in ("metric", "value", "low", "high", "n"):
+            row[name] = None if cell.estimate is None else getattr(cell.estimate, name)
+        row |= {"size": None if cell.population is None else cell.population.size, "decided": cell.decided}
+        rows.append({**row, "why": cell.why or None, "looks": cell.looked, "computed": cell.computed})
+    return pd.DataFrame(rows)
 
 
 def noted(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

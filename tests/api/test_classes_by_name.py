@@ -291,7 +291,8 @@ def test_models_of_different_classes_are_compared_on_one_folder(folder: Callable
     tuned, whole = model(4, "tuned"), model(1000, "whole")
     run([tuned, whole], root, tmp_path)
     from testbed.db.store import Store
-    from testbed.stored_results.mistakes import confused_classes, hardest
+    from testbed.extensions.analyses.confusions import confused_classes
+    from testbed.stored_results.mistakes import hardest
 
     with Store.open(str(tmp_path / "t.db")) as store:
         pairs = confused_classes(store, "folder/mine", [], True, 100)

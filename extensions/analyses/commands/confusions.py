@@ -14,7 +14,7 @@ from testbed.console.output import footnote, print_json, table
 from testbed.formatting import percent
 
 if TYPE_CHECKING:
-    from testbed.stored_results.mistakes import Confusion
+    from testbed.extensions.analyses.confusions import Confusion
 
 
 @store_command
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_url: str | None, as_json: bool) -> int:
     """List the classes that are most often confused."""
     from testbed.db.store import Store
-    from testbed.stored_results.mistakes import confused_classes
+    from testbed.extensions.analyses.confusions import confused_classes
 
     with Store.open(db_url) as store:
         found = confused_classes(store, setting, models, by_model, limit, note)
