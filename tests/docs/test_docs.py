@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from testbed.cli import db, eval
-from testbed.plotting import paper_shifts
+from testbed.plotting import paper_appendix_grid, paper_hypothetical, paper_shifts
 from testbed.plotting.picture import picture_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -25,7 +25,8 @@ spec.loader.exec_module(make_commands)
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 COMMANDS = dict(make_commands.commands()) | {"eval.py": eval.command, "db.py": db.command}
-FIGURES = (picture_command(paper_shifts.PICTURES["imagenetv2"]), *(command for _, command in make_commands.FIGURES))
+OF_THE_PAPER = (*paper_shifts.PICTURES.values(), paper_hypothetical.PICTURE, paper_appendix_grid.PICTURE)
+FIGURES = (*map(picture_command, OF_THE_PAPER), *(command for _, command in make_commands.FIGURES))
 # options of the programs that these pages are for, or about
 OF_OTHERS = {
     "docs/clip-benchmark.md",

@@ -228,6 +228,13 @@ def test_robustbenchs_entries_on_other_sets_and_under_corruptions(publish):
     ]
 
 
+def test_imagenet_hards_table_of_open_clips_models(publish):
+    added = publish("openclip_results.csv", "Model,Pretrained,Top-1 Accuracy\nViT-B-32,laion400m_e32,5.41\n")
+    assert [(c.model, c.eval_setting, c.metric, c.value, c.why) for c in added.claims] == [
+        ("ViT-B-32,laion400m_e32", "imagenet-hard", "top1", pytest.approx(0.0541), None)
+    ]
+
+
 def test_robustbenchs_corruptions_one_by_one(publish):
     text = ",shot_noise,shot_noise,fog\n,1,2,1\nNet,0.5,0.25,0.0539999\n"
     added = publish("imagenet/corruptions/unaggregated_results.csv", text)
