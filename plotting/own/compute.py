@@ -130,7 +130,7 @@ def fit(compute: Array, error: Array, draws: int = DRAWS, seed: int = SEED) -> F
         compute: Float array [n], positive, with two different values.
         error: Float array [n], positive.
         draws: Sets of n models drawn with replacement, for intervals; those of a single compute are not used.
-        seed: Of the draws.
+        seed: The seed of the draws.
     """
     x, y = np.log10(compute), np.log10(error)
     slope, intercept = _line(x[None], y[None])[0]

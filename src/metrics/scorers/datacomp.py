@@ -29,7 +29,7 @@ class GroupedAccuracy:
 
     Args:
         worst: Attribute → the name of the metric of its worst group; the last attribute's is the main metric.
-        k: Of the accuracy of groups; its metrics begin with ``acc``, and with ``acc_topk`` for a larger k.
+        k: The k of the groups' top-k accuracy; its metrics begin with ``acc``, for a larger k with ``acc_topk``.
         without: Attribute → a group left out of a further metric, ``WORST_without_other``.
         main: False if the main metric is the overall accuracy.
     """
