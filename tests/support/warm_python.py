@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import gc
 import importlib.util
 import json
@@ -40,6 +41,9 @@ HEAVY = (
     *("testbed.runner.recompute", "testbed.workers.kernels.images", "testbed.workers.kernels.messages"),
     "testbed.tasks.judged_answers",
 )
+
+STARTING_WORKERS = frozenset({"run", "watch", "corrupt", "rescore", "verify"})  # commands of testbed
+LARGE_PAGE, MADV_COLLAPSE = 1 << 21, 25
 
 EXTRAS = ("transformers", "sentence_transformers", "timm", "open_clip", "openai", "openpyxl")
 
@@ -112,6 +116,7 @@ def serve(address: str) -> None:
             __import__(name)
     warm_up()
     gc.freeze()  # or else a collection in each process would copy the memory that they share
+    ask_for_large_pages()
     while listener in select.select([listener, sys.stdin], [], [])[0]:
         link, _ = listener.accept()
         if os.fork() == 0:
@@ -196,7 +201,8 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        fork_the_fork_server()
+        if may_start_workers(argv):
+            fork_the_fork_server()
         runpy.run_path(argv[0], run_name="__main__")
         code = 0
     except SystemExit as ended:
@@ -207,6 +213,27 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def ask_for_large_pages() -> None:
+    """Has Linux keep this process's 600 MB in pages of 2 MB, where it can: each fork then takes 20 ms instead of 50."""
+    with contextlib.suppress(OSError, AttributeError):
+        advise = ctypes.CDLL(None).madvise
+        advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            addresses, access, _, _, file, *name = line.split()
+            start, end = (int(each, 16) for each in addresses.split("-"))
+            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
+            if access == "rw-p" and file == "0" and name in ([], ["[heap]"]) and start < end:
+                advise(start, end - start, MADV_COLLAPSE)
+
+
+def may_start_workers(argv: Sequence[str]) -> bool:
+    """Checks whether a program may fork workers; where this is wrong, it only takes longer to start them."""
+    name, words = os.path.basename(argv[0]), argv[1:]
+    if "inline" in words:
+        return "--workers" in words  # that read images
+    return name != "db.py" and (name != "testbed" or not STARTING_WORKERS.isdisjoint(words))
 
 
 def fork_the_fork_server() -> None:
