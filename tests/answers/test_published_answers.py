@@ -29,7 +29,17 @@ OTHER_NUMBERS |= dict.fromkeys(
 )
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
-    ("long_video_bench", "video_mme_v2", "mvbench", "mlvu", "temp_compass", "temp_compass_yes_no", "vsi"), 300
+    (
+        "long_video_bench",
+        "video_mme_v2",
+        "mvbench",
+        "mlvu",
+        "temp_compass",
+        "temp_compass_yes_no",
+        "vsi",
+        "video_holmes",
+    ),
+    300,
 )
 JUDGED = (
     "short",
