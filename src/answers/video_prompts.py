@@ -34,6 +34,10 @@ _SAID_BETWEEN = (
     "These are the frames of a video with corresponding subtitles shown between frames. The subtitles indicate what is"
     " being said during the time interval between adjacent frames."
 )
+_IN_TAGS = (
+    "\n    Based on the given video, reason and answer the single-choice question. Provide your reasoning between the"
+    " <think> and </think> tags, and then give your final answer between the <answer> and </answer> tags. "
+)
 _OF_EIGHT = (
     "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
     " (A, B, C, D, E, F, G, or H) of the correct option."
@@ -147,6 +151,18 @@ def dsr_bench(row: Row) -> list[Turn]:
     """DSR-Bench: what is asked, the frames, then question and options."""
     lines = "\n".join([_column(row, "question"), *as_list(_column(row, "options"))])
     return [[f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", *row.pictures, f"Question: {lines}\nAnswer: "]]
+
+
+def video_tt(row: Row) -> list[Turn]:
+    """Video-TT (arXiv 2507.15028): as Video-MME, with the options in ``question_prompt``."""
+    asked = f"Question: {_column(row, 'question')}\n{_column(row, 'question_prompt')}\nAnswer: "
+    return [[*row.pictures, f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", asked]]
+
+
+def video_holmes(row: Row) -> list[Turn]:
+    """Video-Holmes (arXiv 2505.21374): the frames, then the request for thoughts and an answer in tags."""
+    asked = f"The question is: {_column(row, 'question')}. The options are: {_column(row, 'candidates')}."
+    return [[*row.pictures, f"{_IN_TAGS}    {asked}     Your answer:\n    "]]
 
 
 def _with_subtitles(row: Row) -> Turn:

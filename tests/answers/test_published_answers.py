@@ -34,7 +34,17 @@ BY_SET += ("core_cognition", "hidden_words", "spar_bench", "cc_ocr")
 OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
-    ("long_video_bench", "video_mme_v2", "mvbench", "mlvu", "temp_compass", "temp_compass_yes_no", "vsi"), 300
+    (
+        "long_video_bench",
+        "video_mme_v2",
+        "mvbench",
+        "mlvu",
+        "temp_compass",
+        "temp_compass_yes_no",
+        "vsi",
+        "video_holmes",
+    ),
+    300,
 )
 JUDGED = (
     "short",

@@ -112,6 +112,12 @@ def vsi(seed: str) -> list[Any]:
     return rows
 
 
+def tagged(text: str) -> str:
+    """An answer in tags, but for some."""
+    thought = text if len(text) % 5 == 0 else f"<think>Is it A?</think><answer> {text}</answer>"
+    return f"{thought}<answer>[B] it is</answer>" if len(text) % 7 == 0 else thought
+
+
 ROWS = {
     "long_video_bench": lambda: lettered("long_video_bench", 5),
     "video_mme_v2": lambda: lettered("video_mme_v2", 8),
@@ -120,6 +126,7 @@ ROWS = {
     "temp_compass": lambda: temp_compass("temp_compass"),
     "temp_compass_yes_no": lambda: yes_no("temp_compass_yes_no"),
     "vsi": lambda: vsi("vsi"),
+    "video_holmes": lambda: [(columns, tagged(text)) for columns, text in lettered("video_holmes", 6)],
 }
 
 
@@ -137,7 +144,7 @@ class Videos(base.Published):
         package.__path__ = []
         sys.modules["vlmeval.dataset.utils"] = package
         own = {}
-        for name in ("longvideobench", "mvbench", "mlvu", "tempcompass", "worldsense", "mmbench_video"):
+        for name in ("longvideobench", "mvbench", "mlvu", "tempcompass", "worldsense", "mmbench_video", "videoholmes"):
             own[name] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
         own["videomme"] = self.module("vlmeval.dataset.utils.videomme", "dataset/utils/videomme.py")
         self.own = own
@@ -161,7 +168,8 @@ class Videos(base.Published):
         sys.modules["vlmeval.dataset.utils.spatial_bench.matching_func"] = self.spatial
         scores = "vlmeval.dataset.utils.spatial_bench.cal_scores"
         self.relative = self.module(scores, "dataset/utils/spatial_bench/cal_scores.py").compute_na_score
-        for each in ("vsibench", "stibench", "dsrbench"):
+        own["videott"] = self.module("vlmeval.dataset.utils.videott", "dataset/utils/videott.py")
+        for each in ("vsibench", "stibench", "dsrbench", "videott", "video_holmes"):
             self.classes[each] = self.module(f"vlmeval.dataset.{each}", f"dataset/{each}.py")
         self.classes["videommev2"] = self.module("vlmeval.dataset.videommev2", "dataset/videommev2.py")
 
@@ -192,6 +200,8 @@ class Videos(base.Published):
         if kind == "vsi":
             match = self.spatial.can_match_option
             return str(match(text)).lower() == str(match(columns["answer"])).lower()
+        if kind == "video_holmes":
+            return self.own["videoholmes"].extract_option(text) == columns["answer"]
         rules = self.own["tempcompass"]
         check = rules.evaluate_tempcompass_mcq if kind == "temp_compass" else rules.evaluate_tempcompass_YorN
         return check(None, item)["rating"]
@@ -276,6 +286,8 @@ CLASSES |= {
     ),
     "VsiSuperRecall_10mins": ("vsibench", "VsiSuperRecall", {}, {**PLACED, "options": "['A. left', 'B. right']"}),
     "VsiSuperCount_10mins": ("vsibench", "VsiSuperCount", {}, PLACED),
+    "Video_TT": ("videott", "VideoTT", {}, {**PLACED, "video": "v", "question_prompt": "A. left\nB. right"}),
+    "Video_Holmes": ("video_holmes", "Video_Holmes", {}, {**PLACED, "video": "v", "candidates": "['A. left', 'B. x']"}),
     "STI-Bench": (
         "stibench",
         "STIBench",
@@ -285,6 +297,7 @@ CLASSES |= {
     "DSRBench": ("dsrbench", "DSRBench", {}, {**PLACED, "options": "['A. left', 'B. right']"}),
 }
 SPATIAL = ("VSI-Bench", "VSI-Bench-Debiased", "VsiSuperRecall_10mins", "VsiSuperCount_10mins", "STI-Bench", "DSRBench")
+SPATIAL += ("Video_TT", "Video_Holmes")
 SPOKEN = [
     {"start": "00:00:00.000", "end": "00:00:00.500", "line": "first"},
     {"start": "00:00:02.000", "end": "00:00:05.000", "line": "second"},

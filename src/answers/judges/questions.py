@@ -152,7 +152,16 @@ add_judging(
         listed_question,
         listed_read,
         "unparsed",
-        scorings=["video_mme", "video_mme_v2", "long_video_bench", "mvbench", "mlvu", "temp_compass", "vsi"],
+        scorings=[
+            "video_mme",
+            "video_mme_v2",
+            "long_video_bench",
+            "mvbench",
+            "mlvu",
+            "temp_compass",
+            "vsi",
+            "video_holmes",
+        ],
     ),
 )
 _YES_NO = ["yes_no", "temp_compass_yes_no"]

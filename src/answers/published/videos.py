@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 
@@ -10,6 +11,8 @@ from testbed.answers.published.choice import first_capital, infer
 from testbed.answers.verdict import Verdict
 
 Columns = Mapping[str, str]
+
+_TAGGED = re.compile(r"<answer>\s*(.*?)\s*</answer>", re.DOTALL)
 
 _V2_PREFIXES = (
     "Final Answer:",
@@ -109,6 +112,19 @@ def _without_kind(name: str) -> str:
     for kind in ("Sentence ", "Option ", "Caption "):
         name = name.replace(kind, "")
     return name
+
+
+def video_holmes(columns: Columns, text: str) -> Verdict:
+    """Video-Holmes: the first letter of the alphabet in the last ``<answer>``, as a name if there is one."""
+    tagged = _TAGGED.findall(text)
+    if not tagged:
+        return Verdict(None, 0.0, "none")
+    inside = tagged[-1].strip()
+    named = (
+        letter for letter in "ABCDEF" if any(form in inside for form in (f"{letter} ", f"{letter}:", f"[{letter}"))
+    )
+    letter = next(named, None) or next((letter for letter in "ABCDEF" if letter in inside), None)
+    return Verdict(letter, float(letter == truth(columns)), "none" if letter is None else "tag")
 
 
 def temp_compass_yes_no(columns: Columns, text: str) -> Verdict:

@@ -55,6 +55,8 @@ _SIDES = {"Perception": ("CP", "FP-C", "FP-S", "HL"), "Reasoning": ("LR", "AR", 
 
 _PARTS: Mapping[str, Parts] = {
     "mvbench": Parts(("task_type",)),
+    "video_tt": Parts(("capability",)),
+    "video_holmes": Parts(("question_type",)),
     "mlvu": Parts(("task_type",)),
     "mlvu_open": Parts(("task_type",), scale=10),
     "temp_compass": Parts(("task_type",), within="dim"),

@@ -215,6 +215,23 @@ SETS: Mapping[str, VideoSet] = {
         {"nopack": {}, "pack": _PACKED},
         table="MMBench-Video",
     ),
+    "Video_TT": VideoSet(
+        video_prompts.video_tt,
+        "video_mme",
+        "video_tt",
+        ("question_prompt", "answer", "capability"),
+        _made_from("lmms-lab/video-tt", "the folder video"),
+        "16frame 32frame 64frame",
+        table="Video-TT",
+    ),
+    "Video_Holmes": VideoSet(
+        video_prompts.video_holmes,
+        "video_holmes",
+        "video_holmes",
+        (*_OPTIONS, "question_type"),
+        _made_from("TencentARC/Video-Holmes", "the folder video"),
+        "32frame 64frame",
+    ),
     **{name: _spatial(video_prompts.vsi_bench, "tail", _EACH_SPATIAL) for name in ("VSI-Bench", "VSI-Bench-Debiased")},
     **{
         f"VsiSuperRecall_{minutes}mins": _spatial(video_prompts.vsi_super_recall, "ends", _EACH_SPATIAL, "options")
