@@ -26,7 +26,7 @@ _VIDEO, _SAFETY = "its pictures are frames of videos", "a judge's opinion of saf
 _ARCHIVE = "its pictures are in an archive beside the table"
 REASONS = {
     **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena"), _CODE),
-    "ChartQAPro": f"one of its three forms of prompt {_CODE}",
+    "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
     **dict.fromkeys(("DSRBench", "STIBench", "VsiBench", "VsiSuperRecall", "VsiSuperCount", "MMSIVideoBench"), _VIDEO),
     **dict.fromkeys(("SiteBenchBase",), _VIDEO),

@@ -10,6 +10,7 @@ from functools import partial
 from testbed.answers import (
     by_set,
     captions,
+    chart_answers,
     choice,
     documents,
     hidden_words,
@@ -214,6 +215,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "visfactor": AnswerScoring(by_set.visfactor, published_short.visfactor),
     "unit_box": AnswerScoring(by_set.unit_box, published_short.unit_box),
     "key_information": AnswerScoring(documents.fields, documents.published_fields),
+    "chart_qa_pro": AnswerScoring(chart_answers.chart_qa_pro, chart_answers.published_chart_qa_pro),
     "cc_ocr": AnswerScoring(documents.any_kind, documents.published_any_kind),
     "page_text": AnswerScoring(documents.page, documents.published_page),
     "sp_bench": AnswerScoring(numbers_by_set.sp_bench, published_numbers.sp_bench),

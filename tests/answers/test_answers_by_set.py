@@ -73,6 +73,8 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("hidden_words", {"answer": "['the first of', 'may 3']"}, "The text is: the first of May 3", 1),
     ("hidden_words", {"answer": "['the first of', 'may 3']"}, "the first of all", 0.5),
     ("page_text", {"l2-category": "formula", "answer": "x + 1"}, "The formula:\n```latex\nx+1\n```\nDone.", 1),
+    ("chart_qa_pro", {"answer": "['12.5%']", "year": "['NO']"}, "I read it: the answer is 12.4", 1),
+    ("chart_qa_pro", {"answer": "['2010']", "year": "['YES']"}, "The answer is 2011", 0),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

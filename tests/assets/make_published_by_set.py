@@ -9,6 +9,7 @@ again.
 
 from __future__ import annotations
 
+import ast
 import random
 import sys
 import types
@@ -255,6 +256,23 @@ def spar(draw: random.Random) -> Any:
     return {"question": "q", "task": task, "answer": right}, {"t": said, "u": "C"}
 
 
+def charts(draw: random.Random) -> Any:
+    """A row of ChartQAPro."""
+    right, year = draw.choice(
+        [
+            ("2010", "YES"), ("12.5%", "NO"), ("[Asia, Europe]", "NO"), ("0", "NO"), ("North America", "NO"),
+            ("['2001', '5']", "YES', 'NO"), ("true", "NO"), ("[2001, 2002]", "YES"),
+        ]
+    )  # fmt: skip
+    said = draw.choice(
+        [right, right, "2011", "12.9", "['Asia', 'Europe']", "[Asia]", "0.0", "north  america", "NorthAm"]
+    )
+    kind = draw.choice(["Factoid", "Conversational", "Fact Checking"])
+    before = ["x"] if kind == "Conversational" else []
+    columns = {"question_type": kind, "question": "['q']", "year": f"['{year}']", "answer": repr([*before, right])}
+    return columns, {"t": said, "u": "['2001', '5.1']"}
+
+
 def omni(draw: random.Random) -> Any:
     """A row of Omni3D-Bench."""
     kind, right = draw.choice([("int", "3"), ("float", "2.5"), ("str", "yes"), ("str", "no"), ("str", "red chair")])
@@ -374,6 +392,7 @@ ROWS: dict[str, Any] = {
     "page_text": lambda: filled("page_text", PAGE, pages),
     "sp_bench": lambda: filled("sp_bench", SAID, spatial_numbers),
     "spar_bench": lambda: filled("spar_bench", SAID, spar),
+    "chart_qa_pro": lambda: filled("chart_qa_pro", SAID, charts),
     "omni_3d": lambda: filled("omni_3d", SAID, omni),
     "spatial_457": lambda: filled("spatial_457", SAID, super_clevr),
     "reason_map": lambda: filled("reason_map", SAID, stations),
@@ -394,6 +413,7 @@ COUNTS = (
 OPTIONS = {"A": "cat", "B": "dog ", "C": "red"}
 IN_PLACE = {"question": "<IMAGE_0> and <IMAGE_1><br><ADDITIONAL_0>, <ADDITIONAL_7>\nOutput: Respond", "pictures": "2"}
 NOTHING = dict.fromkeys(("additional", "context", "hint", "paragraph", "sig_figs", "unit", *"DEFGHIJ"), float("nan"))
+CHART = {"question": "['How many?', 'And \"now\"?']", "answer": "['3', '4']", "paragraph": "It is a chart."}
 OLYMPIAD = {"source": "OE_MM_maths_en_COMP", "answer_type": "Numerical", "is_multiple_answer": ""}
 OLYMPIADS = (
     {"unit": "m"},
@@ -425,6 +445,11 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("SPBench-SI", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a', 'B. b']"}),
     ("SPBench-SI_CoT", "spbench", "SPBench", {"question_type": "object_rel_distance", "candidates": "['A. a']"}),
     ("SPBench-MV_CoT", "spbench", "SPBench", {"question_type": "object_counting", "candidates": "[]"}),
+    *(
+        (f"ChartQAPro{form}", "chartqapro", "ChartQAPro", {**CHART, "question_type": kind})
+        for form in ("", "_CoT")
+        for kind in ("Factoid", "Multi Choice", "Conversational", "Fact Checking", "Hypothetical")
+    ),
     ("SparBench", "sparbench", "SparBench", {"task": "depth_prediction_oc"}),
     ("SparBench", "sparbench", "SparBench", {"task": "position_matching"}),
     ("SparBench_tiny", "sparbench", "SparBench", {"task": "distance_infer_center_oo"}),
@@ -515,10 +540,11 @@ class BySet(Published):
                     module = f"vlmeval.dataset.utils.spatial_bench.{other}"
                     sys.modules[module] = Empty(module)
             self.own[name] = self.module(f"vlmeval.dataset.utils.spatial_bench.{name}", place)
-        for name in ("omni3dbench", "spatial457", "vlmsarebiased", "gsm8k_v", "corecognition"):
+        for name in ("chartqapro", "omni3dbench", "spatial457", "vlmsarebiased", "gsm8k_v", "corecognition"):
             self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", f"dataset/utils/{name}.py")
         self.module("vlmeval.dataset.utils.hipho_prompt_inference", "dataset/utils/hipho_prompt_inference.py")
         for name in (
+            "chartqapro",
             "spbench",
             "sparbench",
             "hipho",
@@ -531,6 +557,7 @@ class BySet(Published):
         ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
+            self.own[name].misc = types.SimpleNamespace(toliststr=lambda _: ["<0>"])
             if name == "spatial457":
                 self.own[name].ImageBaseDataset.build_prompt = base
         tokenizer = __import__("spacy").blank("en")
@@ -646,6 +673,12 @@ class BySet(Published):
             return None, float(module.compute_na_score(table)["MRA:.5:.95:.05"].iloc[0])
         made = self.instance(self.own["sparbench"], "SparBench")
         return None, float(made.compute_special_score(table)["vci_metric"].iloc[0])
+
+    def chart_qa_pro(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate_predictions_chartqapro`."""
+        answer, year = (ast.literal_eval(columns[name]) for name in ("answer", "year"))
+        row = {"Answer": answer, "Question Type": columns["question_type"], "Year": year, "prediction": text}
+        return None, float(self.own["utils.chartqapro"].evaluate_predictions_chartqapro([row])["Overall"])
 
     def omni_3d(self, columns: dict[str, str], text: str) -> tuple[None, float]:
         """By `Omni3DBench_acc`: the only number that is there."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from testbed.answers import choice_prompts, prompts, science_prompts
+from testbed.answers import chart_prompts, choice_prompts, prompts, science_prompts
 from testbed.eval_settings.base.question_kind import Questions
+
+
+def _chart_qa_pro(prompt: Callable[..., Any]) -> Questions:
+    required = ("question", "question_type", "year")
+    return Questions(prompt, "chart_qa_pro", "graded_kinds", "ChartQAPro", required=required)
 
 
 def _clicks(scoring: str) -> Questions:
@@ -101,6 +108,8 @@ SETS_BY_RULES: dict[str, Questions] = {
         for size in ("100", "500", "ALL")
     },
     "CCOCR": Questions(prompts.question, "cc_ocr", "cc_ocr", required=("question", "category", "l2-category", "split")),
+    "ChartQAPro": _chart_qa_pro(chart_prompts.chart_qa_pro),
+    "ChartQAPro_CoT": _chart_qa_pro(partial(chart_prompts.chart_qa_pro, in_steps=True)),
     "LEGO": Questions(choice_prompts.lego, "lego", required=("question", "question_type")),
     "LEGO_circular": Questions(choice_prompts.lego, "lego", "circular", required=("question", "question_type")),
 }
