@@ -146,7 +146,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "temp_compass": AnswerScoring(temp_compass, published_videos.temp_compass, choices=candidates),
     "temp_compass_yes_no": AnswerScoring(yes_no.yes_no, published_videos.temp_compass_yes_no, choices=yes_or_no),
     "video_holmes": AnswerScoring(choice.among(candidates), published_videos.video_holmes, choices=candidates),
-    "vsi": AnswerScoring(vsi, published_spatial.vsi, choices=candidates),
+    "vsi": AnswerScoring(vsi, published_numbers.vsi, choices=candidates),
     "temp_compass_captioning": _LEFT,
     "mlvu_open": _LEFT,
     "mmbench_video": _LEFT,

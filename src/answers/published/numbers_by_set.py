@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from testbed.answers.columns import listed, truth
+from testbed.answers.numbers import mean_relative_accuracy
 from testbed.answers.published.spatial import after_thoughts, spatial
 from testbed.answers.verdict import Verdict
+from testbed.answers.video_choices import is_choice
 
 Columns = Mapping[str, str]
 
@@ -25,7 +24,6 @@ _COUNTS = (
     " eighteen nineteen twenty"
 ).split()
 _COUNT = re.compile(rf"\b({'|'.join(_COUNTS)})\b", re.IGNORECASE)
-_CLOSENESS = 1 - np.linspace(0.5, 0.95, 10)
 CHOSEN = ("object_rel_direction", "object_rel_distance")  # SPBench's questions with options
 _OMNI_CLOSENESS = (0.5, 0.45, 0.40, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
 
@@ -33,6 +31,14 @@ _OMNI_CLOSENESS = (0.5, 0.45, 0.40, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
 def sp_bench(columns: Columns, text: str) -> Verdict:
     """SPBench: a letter as `spatial` reads it, or a number by its mean relative accuracy, by ``question_type``."""
     if columns.get("question_type") in CHOSEN:
+        return spatial(columns, text)
+    said = number_said(text)
+    return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+
+
+def vsi(columns: Columns, text: str) -> Verdict:
+    """VSI-Bench and the like: a letter as `spatial` reads it in rows with options, else as SPBench's numbers."""
+    if is_choice(columns):
         return spatial(columns, text)
     said = number_said(text)
     return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
@@ -76,13 +82,11 @@ def _by_name(items: Sequence[str]) -> dict[str, float]:
 
 
 def relative_accuracy(said: float, right: str) -> float:
-    """The share of the bounds from 0.05 to 0.5 that the relative error keeps."""
+    """VSI-Bench's accuracy of a number; 0 if the right answer is none."""
     try:
-        wanted = float(right)
+        return mean_relative_accuracy(said, float(right))
     except ValueError:
         return 0.0
-    error = abs((said - wanted) / wanted) if wanted else abs(said - wanted)
-    return float((error <= _CLOSENESS).mean()) if math.isfinite(error) else 0.0
 
 
 def number_said(text: str) -> float | None:

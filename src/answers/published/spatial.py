@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 
-from testbed.answers.columns import listed, truth
-from testbed.answers.numbers import mean_relative_accuracy
+from testbed.answers.columns import truth
 from testbed.answers.verdict import Verdict
-from testbed.answers.video_choices import is_choice
 
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\ufeff]")
 _TAGGED = re.compile(r"<\s*answer\b[^>]*>\s*([A-J]).*?<\s*/\s*answer\s*>", re.IGNORECASE | re.DOTALL)
@@ -29,11 +26,6 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _ANYWHERE = re.compile(r"(?<![A-Za-z])[(\[{（【]?\s*([A-F])\s*[)\]}）】]?(?![A-Za-z])")
-_NUMBER = r"[-+]?(?:\d*\.\d+|\d+)(?:[eE][-+]?\d+)?"
-_TAGGED_NUMBER = re.compile(rf"<\s*answer\b[^>]*>\s*({_NUMBER})(?:[^\d<][^<]*)?<\s*/\s*answer\s*>", re.IGNORECASE)
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
-_WORDS += "sixteen seventeen eighteen nineteen twenty".split()
-_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 _LINES, _TAIL = 6, 800  # the last lines, and characters, that are looked at
 
 
@@ -44,31 +36,6 @@ def spatial(columns: Mapping[str, str], text: str) -> Verdict:
     """
     said, method = _read(text)
     return Verdict(said, float((said or "").lower() == (_read(truth(columns))[0] or "").lower()), method)
-
-
-def vsi(columns: Mapping[str, str], text: str) -> Verdict:
-    """VSI-Bench: `spatial` for rows with options, else the mean relative accuracy of the last number."""
-    if is_choice(columns):
-        return spatial(columns, text)
-    said = _number(text)
-    try:
-        right = float(truth(columns))
-    except ValueError:
-        right = math.nan
-    score = 0.0 if said is None or math.isnan(right) else mean_relative_accuracy(said, right)
-    return Verdict(None if said is None else f"{said:g}", score, "none" if said is None else "last number")
-
-
-def _number(text: str) -> float | None:
-    """The number in a tag, else the last one after the thoughts, else the last one."""
-    items = listed(text)
-    plain = _INVISIBLE.sub("", (items[0] if items else text).strip())
-    plain = _WORD.sub(lambda match: str(_WORDS.index(match[1].lower())), plain)
-    tagged = _TAGGED_NUMBER.search(plain)
-    if tagged:
-        return float(tagged[1])
-    found = re.findall(_NUMBER, after_thoughts(plain)) or re.findall(_NUMBER, plain)
-    return float(found[-1]) if found else None
 
 
 def _read(text: str) -> tuple[str | None, str]:
