@@ -45,7 +45,7 @@ _REVERSED = re.compile(
     r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
     r"(?:correct|right|best|answer|accurate|appropriate|true)\b"
 )
-_LEADING = re.compile(r"[^\w\n]*([A-Z])\s*[.):](?=[^\x21-\x7e])")
+_LEADING = re.compile(r"[^\w\n]*([A-Z])(?:\s*[.):](?=[^\x21-\x7e])|(?=[*_\")]*,?\s+(?:because|since)\s))")
 _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
 # After an answer was taken back

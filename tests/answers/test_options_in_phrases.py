@@ -188,7 +188,8 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
     (("cat", "dog", "bird", "fish"), "called wrong", [(text, NO) for text in (
         "B would be wrong", "B won't be correct", "B fails", "B makes no sense", "B? Nope", "Wrong: B", "Ignore B",
         "The incorrect one is B", "The false statement is B", "Cross out B", "Skip B", "~B", "¬B", "不选B", "不应选B",
-    )] + [("选B", "B"), ("应选B", "B"), ("Correct: B", "B"), ("The right one is B", "B"), ("No, wait, B", "B")]),
+    )] + [("选B", "B"), ("应选B", "B"), ("Correct: B", "B"), ("The right one is B", "B"), ("No, wait, B", "B"),
+        ("B because it doesn't fly", "B"), ("**B**, since it cannot purr", "B")]),
     (("cat", "dog", "bird", "fish"), "conclusions", [
         ("<reasoning>Is it A?</reasoning>\n<conclusion>B</conclusion>", "B"),
         ("<CAPTION>A cat</CAPTION><REASONING>Is it A?</REASONING><CONCLUSION>B</CONCLUSION>", "B"),
