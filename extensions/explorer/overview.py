@@ -40,14 +40,8 @@ GROUPS = (
     ("objects and backgrounds", re.compile(r"(imagenet-(9|d-diffusion)|counteranimal|si-score)\..*|pug-imagenet")),
     ("averages", re.compile(r"avg_.*|[a-z_]+_(in-memory|on-disk)")),
     ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
-    (
-        "corruptions, in memory",
-        re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion-).+-c\.[a-z_]+\.\d"),
-    ),
-    (
-        "corruptions, on disk",
-        re.compile(r"imagenet-c(-bar)?\..*_on-disk|(imagenet-3dcc|laion-c)\..*|stylized_imagenet"),
-    ),
+    ("corruptions, in memory", re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion).+-c\.[a-z_]+\.\d")),
+    ("corruptions, on disk", re.compile(r"imagenet-(c|c-bar|3dcc)\..*|laion-c\..*|stylized_imagenet")),
     ("CLIP benchmark", re.compile(r"wds/.*")),
 )
 MEASURED = "measured"  # where a value is from that its publisher has measured
