@@ -37,11 +37,12 @@ USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
     ("ImageNetV2", re.compile(r"imagenetv2-.*")),
-    ("natural shifts", re.compile(r"imagenet-(a|r|sketch|vid-robust.*)|objectnet.*|ytbb-robust.*|openimages.*")),
+    ("natural shifts", re.compile(r"imagenet-(a|r|sketch|hard.*|vid-robust.*)|objectnet.*|ytbb-robust.*|openimages.*")),
+    ("objects and backgrounds", re.compile(r"(imagenet-(9|d-diffusion)|counteranimal|si-score)\..*|pug-imagenet")),
     ("averages", re.compile(r"avg_.*|[a-z_]+_(in-memory|on-disk)")),
     ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
-    ("corruptions, in memory", re.compile(r"imagenet-c\..*_in-memory|greyscale|.+-c\.[a-z_]+\.\d")),
-    ("corruptions, on disk", re.compile(r"imagenet-c\..*_on-disk|stylized_imagenet")),
+    ("corruptions, in memory", re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion).+-c\.[a-z_]+\.\d")),
+    ("corruptions, on disk", re.compile(r"imagenet-(c|c-bar|3dcc)\..*|laion-c\..*|stylized_imagenet")),
     ("CLIP benchmark", re.compile(r"wds/.*")),
 )
 MEASURED = "measured"  # where a value is from that its publisher has measured

@@ -216,6 +216,17 @@ def test_all_are_registered_and_their_classes_are_disjoint():
     assert len(classes_of("imagenet-d")) == 113
 
 
+@pytest.mark.parametrize("text", ["[1]", '{"Goldfish": 1}', '{"Goldfish": []}', '{"Goldfish": [1000]}', "{"])
+def test_a_wrong_file_of_classes_is_refused(text, tmp_path):
+    (tmp_path / "PUG_ImageNet").mkdir()
+    (tmp_path / "PUG_ImageNet" / "class_to_imagenet_idx.json").write_text(text)
+    with (
+        using(Inputs.from_environment().but(data_root=str(tmp_path))),
+        pytest.raises(DataError, match=r"class_to_imagenet_idx.json (should map each class|cannot be read)"),
+    ):
+        registry.get_eval_setting("pug-imagenet").dataset.open()
+
+
 def test_a_wrong_line_of_an_exported_folder_is_named(tmp_path):
     folder = tmp_path / "imagenet-hard"
     folder.mkdir()
