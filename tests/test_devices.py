@@ -43,6 +43,7 @@ def test_a_seed_is_for_the_cpu_and_gpus_that_are_in_use_or_may_be(monkeypatch: p
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: used)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: False)  # as in a process of the tests
     devices._may_have_a_gpu.cache_clear()
     torch.manual_seed(7)
     expected = torch.rand(4)
