@@ -35,7 +35,8 @@ def published_chart_qa_pro(columns: Columns, text: str) -> Verdict:
     years = years[-1:] if columns.get("question_type") == _CONVERSATION else years
     flags = years if len(years) >= len(right) else years * len(right)
     given = _said_items(said)
-    scores = [_score(*pair, flag.upper() == "YES") for *pair, flag in zip(right, given, flags, strict=False)]
+    triples = zip(right, given, flags, strict=False)
+    scores = [_score(wanted, answer, flag.upper() == "YES") for wanted, answer, flag in triples]
     return Verdict(said, sum(scores) / max(len(right), len(given)), "whole")
 
 
