@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -123,10 +124,8 @@ def _without_intervals(rows: Cells) -> Cells:
     }
     if len(with_some) <= MOST_INTERVALS:
         return rows
-    return [
-        [replace(cell, low=math.nan, high=math.nan) if isinstance(cell, TableCell) else cell for cell in row]
-        for row in rows
-    ]
+    bare = partial(replace, low=math.nan, high=math.nan)
+    return [[bare(cell) if isinstance(cell, TableCell) else cell for cell in row] for row in rows]
 
 
 def _turned(head: str, kind: str) -> str:
