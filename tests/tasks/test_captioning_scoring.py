@@ -59,8 +59,8 @@ def test_the_standard_error_of_lengths_is_that_of_groups() -> None:
     alone = scored([0] * 6, list(texts))[1]["words"]
     groups = scored([0] * 6, list(texts), ["x", "x", "y", "y", "z", "z"])[1]["words"]
     assert (groups.value, groups.n) == (alone.value, alone.n) == (2.2, 5)
-    sums = np.array([1 - 2.2, 6 - 4.4, 4 - 4.4])  # of the deviations in each group
-    assert groups.stderr == pytest.approx(np.sqrt(3 / 2 * (sums**2).sum()) / 5)
+    without = np.array([10 / 4, 5 / 3, 7 / 3])  # the mean without each group
+    assert groups.stderr == pytest.approx(np.sqrt(2 / 3 * ((without - 2.2) ** 2).sum()))
 
 
 def test_a_setting_says_how_words_are_cut() -> None:

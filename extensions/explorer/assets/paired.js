@@ -71,7 +71,8 @@
     const n = sums.length, size = total(sizes), mean = total(sums) / size, alone = n === size, first = differences[0];
     const right = (number) => tango(first > 0 ? number : 0, first < 0 ? number : 0, number);
     if (binary && alone) return tango(differences.filter((each) => each > 0).length, differences.filter((each) => each < 0).length, n);
-    const error = n > 1 ? Math.sqrt(n / (n - 1) * sums.reduce((all, each, at) => all + (each - mean * sizes[at]) ** 2, 0)) / size : 0;
+    const spread = sums.reduce((all, each, at) => all + ((each - mean * sizes[at]) * (size - size / n) / (size - sizes[at])) ** 2, 0);
+    const error = n > 1 ? Math.sqrt(n / (n - 1) * spread) / size : 0; // the jackknife over clusters
     if (error > 1e-12 * Math.abs(mean)) { const half = student(n - 1) * error; return [mean - half, mean + half]; }
     return binary && differences.every((each) => each === first) ? right(n) : [NaN, NaN];
   }

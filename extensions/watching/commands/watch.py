@@ -233,14 +233,14 @@ def _watched(watch: Watch) -> int:
 def _ending(watch: Watch) -> str:
     done, counts = watch.summary, watch.files.counts
     parts = [f"{count(len(done.evaluated), 'checkpoint')} evaluated, {done.here:,} of them by this watch"]
-    for number, what in (
-        (len(done.failed), "evaluations failed"),
-        (counts["waiting"], "files wait"),
-        (counts["given up"], "files given up"),
-        (watch.files.gone, "files deleted before they were evaluated"),
-        (counts["left out"] + watch.stepless, "files left out"),
+    for number, noun, fate in (
+        (len(done.failed), "evaluation", "failed"),
+        (counts["waiting"], "file", "waiting"),
+        (counts["given up"], "file", "given up"),
+        (watch.files.gone, "file", "deleted before evaluation"),
+        (counts["left out"] + watch.stepless, "file", "left out"),
     ):
-        parts += [f"{number:,} {what}"] if number else []
+        parts += [f"{count(number, noun)} {fate}"] if number else []
     return "; ".join(parts)
 
 

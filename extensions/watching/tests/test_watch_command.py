@@ -139,7 +139,7 @@ def test_idle_ends_it_and_tells_what_was_left_out(quick):
     write(quick.folder / "model_last.npz", b"x")
     done = quick("--idle", "0")
     assert f"{quick.folder}/model_last.npz is left out: its name has no step or epoch" in done.stderr
-    assert "5 checkpoints evaluated, 5 of them by this watch; 1 files left out" in done.stderr
+    assert "5 checkpoints evaluated, 5 of them by this watch; 1 file left out" in done.stderr
 
 
 def test_a_marker_says_which_files_are_complete(quick):
@@ -156,7 +156,7 @@ def test_a_file_that_was_deleted_while_it_waited_is_counted(quick, monkeypatch):
     monkeypatch.setattr("testbed.extensions.watching.loop.run", run_and_rotate)
     done = quick("--until", "4")
     assert f"{quick.folder}/model_3.npz was deleted before it was evaluated" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith("; 1 files deleted before they were evaluated")
+    assert done.stderr.splitlines()[-1].endswith("; 1 file deleted before evaluation")
     assert [step for step, _ in quick.evaluated.computed] == [1, 2, 4, 5]
 
 
@@ -245,7 +245,7 @@ def test_an_evaluation_that_failed_is_noted_and_counted(quick, monkeypatch):
 
     monkeypatch.setattr("testbed.extensions.watching.loop.run", failing)
     done = quick("--until", "1", on=("digits", "digits-rotated"))
-    assert done.stderr.splitlines()[-1].endswith("; 1 evaluations failed; 4 files wait")
+    assert done.stderr.splitlines()[-1].endswith("; 1 evaluation failed; 4 files waiting")
     with Store.open("testbed.db") as store:
         assert [(each.checkpoint.step, each.eval_setting, each.reason) for each in failures(store)] == [
             (1, "digits-rotated", "no data")
@@ -281,7 +281,7 @@ def test_a_torn_file_is_tried_again_and_given_up(tmp_path, monkeypatch, watch):
     assert done.returncode == 1
     assert done.stderr.count("epoch_1.pt cannot be evaluated yet (cannot be read as weights") == 4
     assert "epoch_1.pt is given up unless it changes: cannot be read as weights" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith("; 1 files given up")
+    assert done.stderr.splitlines()[-1].endswith("; 1 file given up")
     with Store.open("testbed.db") as store:
         (failed,) = failures(store)
     assert (failed.checkpoint, failed.eval_setting) == (TrainingCheckpoint(str(tmp_path), 1, "epoch", 1), "digits")
@@ -298,7 +298,7 @@ def test_ctrl_c_ends_it_and_says_what_was_done(quick, monkeypatch):
     done = quick()
     assert done.returncode == 0
     assert "interrupted; run the same command again to resume" in done.stderr
-    assert "2 checkpoints evaluated, 2 of them by this watch; 3 files wait" in done.stderr
+    assert "2 checkpoints evaluated, 2 of them by this watch; 3 files waiting" in done.stderr
 
 
 def numbers(path):
