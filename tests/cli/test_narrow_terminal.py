@@ -85,7 +85,7 @@ OTHERS = {
     "anchors estimate",  # whose table is that of choose
     *(f"export {form}" for form in ("logits", "texts", "verdicts", "answers", "csv", "clip-benchmark")),
     *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit", "every-eval-ever", "model-card", "inspect")),
-    "export datacomp",
+    "export datacomp",  # whose table needs data sets of DataComp
     *(f"store {verb}" for verb in ("salvage", "backup", "copy", "merge", "upgrade")),
     *(f"store {verb}" for verb in ("add", "rename", "remove", "restore", "purge")),
 }
