@@ -145,8 +145,8 @@ OPTIONS = (
         type=click.Choice(["accuracy", DEPTH]),
         default="accuracy",
         show_default=True,
-        help="The x axis: the accuracy on its setting, or the first number in a model's name, with a line through models"
-        " whose names differ in it alone (resnet18 … resnet152).",
+        help="The x axis: the accuracy on its setting, or the first number in a model's name, with a line through"
+        " models whose names differ in it alone (resnet18 … resnet152).",
     ),
     click.option(
         "--baseline",
