@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from testbed.errors import TestbedError, shortened
+from testbed.formatting import fixed
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.paths import read_regular
 from testbed.plotting.labels import add_names
@@ -240,7 +241,7 @@ def draw(
 
 def _name(group: str, found: Fit) -> str:
     low, high = found.exponent_interval
-    return f"{group}: E ∝ C^{found.exponent:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{group}: E ∝ C^{fixed(found.exponent, 3)} [{fixed(low, 3)}, {fixed(high, 3)}]"
 
 
 def numbers(points: pd.DataFrame, fits: Mapping[str, Fit], setting: str, metric: str) -> dict[str, Any]:

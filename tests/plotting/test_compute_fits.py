@@ -11,6 +11,7 @@ import testbed
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import StoreError, TestbedError
+from testbed.formatting import fixed
 from testbed.plotting.figures import figures
 from testbed.plotting.own.compute import Training, fit, read_training
 
@@ -95,7 +96,7 @@ def test_a_group_of_enough_models_has_a_line(filled, tmp_path):
     (figure,) = found.values()
     lines = [trace for trace in figure.data if trace.name and trace.name.startswith(("x:", "y:"))]
     expected = linregress(np.log10([1e9, 4e9, 1.6e10, 6.4e10]), np.log10([0.6, 0.4, 0.3, 0.19]))
-    assert [line.name.split(" [")[0] for line in lines] == [f"x: E ∝ C^{expected.slope:.3f}"]  # y has two models
+    assert [line.name.split(" [")[0] for line in lines] == [f"x: E ∝ C^{fixed(expected.slope, 3)}"]  # y has two models
     assert lines[0].y[0] == pytest.approx(100 * 10 ** (expected.intercept + expected.slope * 9))
     drawn = {model for trace in figure.data for model in (trace.customdata if trace.customdata is not None else ())}
     assert drawn == set("abcdef")  # an error of 0 has no logarithm
