@@ -24,7 +24,7 @@ from testbed.eval_settings.base.questions import (
     questions_of_videos,
     with_frames,
 )
-from testbed.eval_settings.base.videos import listed_collections
+from testbed.eval_settings.base.videos import framed_names, listed_collections
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry
@@ -111,8 +111,11 @@ def _of_name(name: str) -> Questions:
     found = questions_of(name, known.kind, known.prompt_class, known.score_class)
     if found is not None:
         return found
+    framed = framed_names(name)
     lacks = f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind})"
-    if known.modality == "IMAGE" and known.kind != SEVERAL_TURNS:
+    if framed:
+        lacks = f"the frames of videos are a part of the name: {', '.join(framed)}, or another number of them"
+    elif known.modality == "IMAGE" and known.kind != SEVERAL_TURNS:
         lacks += f"; a class in VLMEvalKit's form scores it: testbed run --plugin FILE, see {CLASSES}"
     return replace(questions_by_columns([]), lacks=lacks)
 

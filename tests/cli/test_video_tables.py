@@ -51,9 +51,10 @@ def test_a_table_of_ones_own_shows_eight_frames(program: Any, tmp_path: Path) ->
 
 
 def test_a_missing_table_is_told_in_one_line(program: Any, tmp_path: Path) -> None:
-    done = run(program, "Video-MME_1fps", code=1)
+    done = run(program, "Video-MME_1fps", "VSI-Bench", code=1)
     assert "lmu/videos/Video-MME/Video-MME.tsv" in done.stdout + done.stderr
     assert "lmms-lab/Video-MME" in done.stdout + done.stderr
+    assert "the frames of videos are a part of the name: VSI-Bench_128frame, " in done.stdout + done.stderr
 
 
 def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path) -> None:

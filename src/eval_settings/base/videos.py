@@ -279,7 +279,12 @@ def video_fields(name: str) -> Fields | None:
 
 def listed_names() -> list[str]:
     """The names that VLMEvalKit lists; of sets that are parts of one there, as parts."""
-    return [f"{name}_{rest}" for name, known in SETS.items() for rest in known.listed.split()]
+    return [framed for name in SETS for framed in framed_names(name)]
+
+
+def framed_names(name: str) -> list[str]:
+    """The names, with frames, that VLMEvalKit lists for a table of videos; none for another table."""
+    return [f"{name}_{rest}" for rest in SETS[name].listed.split()] if name in SETS else []
 
 
 def listed_collections() -> dict[str, list[str]]:
