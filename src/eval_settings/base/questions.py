@@ -12,6 +12,7 @@ from testbed.data.video_frames import Frames
 from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
 from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
+from testbed.eval_settings.base.sets_of_kinds import CLASSES_OF_KINDS
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
@@ -176,6 +177,7 @@ _CLASSES = {
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
     **CLASSES_BY_JUDGES,
     **CLASSES_BY_RULES,
+    **CLASSES_OF_KINDS,
 }
 
 

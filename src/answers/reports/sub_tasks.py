@@ -1,0 +1,47 @@
+"""Reports of benchmarks that are the mean of sub-tasks with scores of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testbed.answers.published.kinds_by_set import PAIRS
+from testbed.answers.reports.benchmark import add_report
+from testbed.answers.reports.choice import ACCURACY, CATEGORY, SPLIT
+from testbed.answers.reports.kinds import MEAN_OVER_KINDS
+from testbed.answers.reports.reasoning import MEAN_GRADE
+from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.verdict import AnsweredQuestions
+from testbed.entities import Metric
+
+
+@add_report("ref_coco", "mean_over_kinds", {"mean_over_kinds": "Precision@1"})
+def ref_coco(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """RefCOCO, RefCOCO+ and RefCOCOg: the mean of the accuracies of their splits, and each of them.
+
+    A split is the column ``split``, or without it ``category``.
+    """
+    rows = ScoredRows.of(answered)
+    labels = [row.get(SPLIT) or row.get(CATEGORY) for row in rows.columns]
+    return [
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, labels),
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, SPLIT, labels),
+    ]
+
+
+@add_report("vlm2", "mean_over_kinds", {"mean_over_kinds": "Overall"})
+def vlm2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VLM2-Bench (arXiv 2502.12084): the score of each ``category``, and the mean of these.
+
+    Of statements both forms must be right: rows whose index differs in what follows its last underscore.
+    """
+    rows = ScoredRows.of(answered)
+    labels = rows.labels(CATEGORY)
+    found = []
+    for category in values_of(labels):
+        own = rows.where(labels, category)
+        scored = own.all_right([each.rpartition("_")[0] or each for each in own.ids]) if category in PAIRS else own
+        found.append(mean(scored, MEAN_GRADE, scorer, slice_name(CATEGORY, category)))
+    values = [each.value for each in found if each.value is not None]
+    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
+    return [total, *found, mean(rows, ACCURACY, scorer)]
