@@ -18,6 +18,7 @@ from testbed.answers import (
     mixed_sets,
     numbers,
     numbers_by_set,
+    ocr_kinds,
     open_answers,
     reasoning,
     transcriptions,
@@ -31,6 +32,7 @@ from testbed.answers.published import cmmmu as published_cmmmu
 from testbed.answers.published import kinds_by_set as published_kinds
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import numbers_by_set as published_numbers
+from testbed.answers.published import ocrbench_v2 as published_ocr
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import options_by_set as published_options
 from testbed.answers.published import reasoning as published_reasoning
@@ -247,6 +249,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "grounding_me": AnswerScoring(grounding.grounding_me, grounding.published_grounding_me),
     "ref_coco": AnswerScoring(grounding.ref_coco, grounding.published_ref_coco),
     "robo_spatial": AnswerScoring(grounding.robo_spatial, grounding.published_robo_spatial),
+    "ocrbench_v2": AnswerScoring(ocr_kinds.ocrbench_v2, published_ocr.ocrbench_v2),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

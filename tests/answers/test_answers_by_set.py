@@ -18,6 +18,7 @@ from testbed.eval_settings.question_tables import QuestionTables
 CHOICES = {"A": "cat", "B": "dog", "C": "bird", "D": "fish", "answer": "B"}
 NUMBERED = {"option1": "cat", "option2": "dog", "option3": "bird", "option4": "fish"}
 SIDES = {"width": "1000", "height": "500"}
+FULL = 1 - 0.5 * (1 / 5) ** 3 / 4  # METEOR of five equal words is a little less than 1
 OPEN = float("nan")  # left to a judge
 READ: list[tuple[str, dict[str, str], str, float]] = [
     # scoring, columns, answer, score by `default`
@@ -111,6 +112,10 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("robo_spatial", {"answer": "no"}, "The answer is no.", 1),
     ("robo_spatial", {"answer": "[(0.1, 0.1), (0.3, 0.1), (0.2, 0.4)]"}, "It is at [200, 200].", 1),
     ("robo_spatial", {"answer": "[(0.1, 0.1), (0.3, 0.1), (0.2, 0.4)]"}, "(0.3, 0.4)", 0),
+    ("ocrbench_v2", {"category": "science QA en", "eval": "multiple choice", "answer": "['B']"}, "It is (B).", 1),
+    ("ocrbench_v2", {"category": "diagram QA en", "answer": "['1']"}, "I count 10", 0),  # contained, as published
+    ("ocrbench_v2", {"category": "text grounding en", "answer": "[10, 10, 60, 40]"}, "It is at [10, 10, 60, 40].", 1),
+    ("ocrbench_v2", {"category": "full-page OCR en", "answer": "['a b c d e']"}, "<think>x</think>a b c d e", FULL),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

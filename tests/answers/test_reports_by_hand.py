@@ -491,3 +491,11 @@ class TestReportsByKinds:
         metrics = report("ref_coco", answered(columns, [1, 0, 1]), "test@1")
         assert value(metrics, "mean_over_kinds") == 0.75
         assert value(metrics, "accuracy", "split/RefCOCO val") == 0.5
+
+    def test_the_overall_scores_of_ocrbench_v2(self):
+        kinds = ("text recognition en", "full-page OCR en", "text spotting en", "full-page OCR cn")
+        metrics = report("ocrbench_v2", answered([{"category": each} for each in kinds], [1, 0, 0.2, 0.8]), "test@1")
+        assert value(metrics, "score", "ability/en_text_recognition") == 0.5
+        assert value(metrics, "mean_over_kinds", "language/en") == pytest.approx((0.5 + 0.2) / 2)
+        assert value(metrics, "mean_over_kinds", "language/cn") == 0.8
+        assert value(metrics, "mean_over_kinds") == pytest.approx((0.5 + 0.2 + 0.8) / 3)

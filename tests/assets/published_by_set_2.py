@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import importlib
 import random
 import re
 import sys
+import tempfile
 import types
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +179,80 @@ def pointed(draw: random.Random) -> Any:
     return columns, {"x": x, "y": y, "z": draw.choice([0.4, 400])}
 
 
+HTML = [
+    "<table><tr><td>a</td><td>1</td></tr><tr><td>b</td><td>2</td></tr></table>",
+    "<table><tr><td>x</td></tr></table>",
+]
+MARKDOWN = ["| a | b |\n| --- | --- |\n| 1 | 2 |", "| week | date |\n|---|---|\n| 1 | May 5 |\n| 2 |  |"]
+DICTIONARY = ["{'a': 1, 'b': 'two'}", "{'Total': {'x': 3}, 'y': 4}"]
+FIELDS = ['{"company": "Old Town", "total": "30"}', '{"date": "2024", "total": "3 0"}', "total: 30\ndate: 2024"]
+PAPERS = ["# One\nA line.\n## Two\nMore _text_.\n\nEnd", "No heading\n# One\nA line.", "# One\n# One\nA line"]
+WORDS = ["the quick brown foxes jump", "the quick brown fox jumped over", "a dog sleeps", "x", "你好，世界", "你好世界"]
+SPOTS = ["[[10, 10, 60, 40, 'Stop!'], [100, 100, 200, 150, 'go']]", "(12, 11, 60, 41, stop) (1, 1, 5, 5, no)"]
+SPOTS += ["[[10, 10, 60, 40, 'STOP']]", "none"]
+ON_MAT = "the cat that sat on the mat"
+PLACED = ['{"answer": "stop", "bbox": "[10, 10, 60, 40]"}', '{"answer": "go", "bbox": [10, 12, 60, 40]}']
+PLACED += ["{'answer': 'Stop'}", "Stop"]
+PLACES = ["[10, 10, 60, 40]", "(12, 10, 60, 44) or (1,2,3,4)", "[1500, 1, 2, 3]", "none"]
+CHARTS = [*DICTIONARY, f"```python\ndata = {DICTIONARY[0]}\n```", "none"]
+MARKED = [*MARKDOWN, f"```markdown\n{MARKDOWN[1]}\n```", "none"]
+KINDS: dict[str, tuple[list[Any], list[str], dict[str, str]]] = {
+    # kind of question: right answers, answers, other columns; what follows a slash is no part of the kind
+    "cognition VQA en": ([["red car", 12]], ["The red car.", "a Red\ncar", "12", "blue"], {}),
+    "reasoning VQA en": ([[ON_MAT]], ["The cat that sat on a mat", "no cat", ON_MAT.upper()], {}),
+    "science QA en": ([["B"]], ["B", "B.", "(B)", "b", "The answer is B"], {"eval": "multiple choice"}),
+    "text recognition en": ([["Stop Sign"]], ["Stop Sign", "STOP SIGN", "Stop Sign."], {"eval": "case sensitive"}),
+    "cognition VQA cn": ([["红 车"]], ["是红车", "红 车。", "车"], {}),
+    "reasoning VQA cn": ([["甲,乙,丙,丁,戊"]], ["甲,乙,丙,丁,戊", "甲，乙，丙，丁", "甲,乙,丙,丁"], {}),
+    "reasoning VQA cn/": ([["A"]], ["A", "A。", "答案A"], {"eval": "multiple choice"}),
+    "handwritten answer extraction cn": ([["AC"], ["B"]], ["AC", "A, C", "A和C", "A.C", "选B"], {"question": "题"}),
+    "handwritten answer extraction cn/": ([["你好世界"]], WORDS, {"question": "简答题"}),
+    "formula recognition en": ([["\\frac{a}{b}"]], ["$\\frac{a} {b}$", "a/b", "\\frac{a}\n{b}"], {}),
+    "formula recognition cn": ([["\\text{速度} = v"]], ["速度=v", "\\text{速度}=v", "v"], {}),
+    "text counting en": ([["12"], [5]], ["12 words", "10", "6", "11 or 12", "0", "no", "25"], {"eval": "regression"}),
+    "text counting en/": ([["12"]], ["12", "It is 12.", "1 2"], {"eval": "exact match"}),
+    "table parsing en": ([[each] for each in HTML], [*HTML, f"<body>{HTML[0]}</body>", "none"], {"question": "HTML"}),
+    "table parsing en/": ([[each] for each in MARKDOWN], MARKED, {"question": "Markdown"}),
+    "table parsing cn": ([[each] for each in HTML], [*HTML, HTML[0].upper(), "```html\n" + HTML[1]], {}),
+    "chart parsing en": ([[{"a": 1, "b": "two"}], [{"Total": {"x": 3}}]], CHARTS, {}),
+    "document parsing en": ([[each] for each in PAPERS], [*PAPERS, "nothing"], {}),
+    "document parsing cn": ([[each] for each in PAPERS], [*PAPERS, "无"], {}),
+    "key information extraction en": ([[{"company": ["Old Town", "OLD"], "total": ["30"]}]], FIELDS, {}),
+    "key information mapping en": ([[{"date": ["2024"], "total": ["30", "3"]}]], [*FIELDS, "none"], {}),
+    "key information extraction cn": (
+        [["{'总计': ['30', '三十'], '日期': '2024'}"]],
+        ['{"总计": "30"}', "```json\n{'日期': 2024, '总计': '三十'}\n```", "无"],
+        {},
+    ),
+    "VQA with position en": ([["Stop"]], PLACED, {"bbox": "[10, 10, 60, 40]"}),
+    "text translation cn": ([[each] for each in WORDS[:4]], WORDS, {}),
+    "fine-grained text recognition en": ([[each] for each in WORDS[:4]], WORDS, {}),
+    "full-page OCR en": ([[each] for each in WORDS[:3]], WORDS, {}),
+    "full-page OCR cn": ([[each] for each in WORDS[3:]], WORDS, {}),
+    "text grounding en": ([[10, 10, 60, 40], ["10", "10", "60", "40"]], PLACES, {}),
+    "text spotting en": (
+        [[""]],
+        SPOTS,
+        {"bbox": "[[10, 10, 60, 10, 60, 40, 10, 40], [100, 100, 200, 150]]", "content": "['Stop!', 'Go']"},
+    ),
+}
+
+
+def all_kinds() -> Rows:
+    """Rows of OCRBench v2, of each kind in turn."""
+    draw, kinds = random.Random("ocrbench_v2"), list(KINDS)
+    nothing = {"eval": "without eval", "bbox": "without bbox", "content": "without content", "question": "q"}
+    found = []
+    for place in range(300):
+        kind = kinds[place % len(kinds)]
+        right, said, more = KINDS[kind]
+        columns = {"category": kind.rstrip("/"), "answer": repr(draw.choice(right)), **nothing, **more}
+        found.append((columns, said[place // len(kinds) % len(said)]))
+    return found
+
+
 ROWS: dict[str, Any] = {
+    "ocrbench_v2": all_kinds,
     "mm_oral": lambda: oral("mm_oral"),
     "cmmmu": lambda: filled("cmmmu", CHINESE, chinese),
     "mm_niah": lambda: filled("mm_niah", SAID, needles),
@@ -232,6 +310,26 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
 ]
 
 
+class Rectangle:
+    """An upright rectangle in place of a polygon."""
+
+    def __init__(self, points: Any) -> None:
+        self.sides = (*points.min(axis=0).tolist(), *points.max(axis=0).tolist())
+
+    def __and__(self, other: Rectangle) -> Rectangle:
+        made = Rectangle.__new__(Rectangle)
+        (a, b, c, d), (e, f, g, h) = self.sides, other.sides
+        made.sides = (max(a, e), max(b, f), min(c, g), min(d, h))
+        return made
+
+    def __len__(self) -> int:
+        return int(self.sides[0] < self.sides[2] and self.sides[1] < self.sides[3])
+
+    def area(self) -> float:
+        """Its area."""
+        return (self.sides[2] - self.sides[0]) * (self.sides[3] - self.sides[1])
+
+
 class BySet(Published):
     """VLMEvalKit's classes of these sets."""
 
@@ -266,8 +364,28 @@ class BySet(Published):
         self.own["mmoral_opg_closed"] = self.module("vlmeval.dataset.mmoral_opg_closed", "dataset/mmoral_opg_closed.py")
         for name in ("FINTABNETQA_PROMPT", "VTABFACT_PROMPT", "VWTQ_PROMPT"):
             setattr(self.image_vqa.TableVQABench, name, getattr(self.own["utils.tablevqabench"], name))
+        self._ocrbench_v2()
         nothing = types.SimpleNamespace(choice=lambda _: "")
         self.own["cmmmu"].random = self.own["utils.mmoral_opg"].random = nothing
+
+    def _ocrbench_v2(self) -> None:
+        """Loads its metrics, which import apted, distance, editdistance, jieba, Levenshtein, lxml and zss."""
+        for name in ("ipdb", "Polygon"):
+            sys.modules[name] = Empty(name)
+        sys.modules["Polygon"].Polygon = Rectangle
+        importlib.import_module("jieba").lcut = list  # words of Chinese are characters
+        meteor = importlib.import_module("nltk.translate.meteor_score")
+        meteor.meteor_score = partial(meteor.meteor_score, wordnet=types.SimpleNamespace(synsets=lambda _: []))
+        for name in ("parallel", "vqa_metric", "page_ocr_metric", "IoUscore_metric", "TEDS_metric"):
+            self.module(f"vlmeval.dataset.utils.Ocrbench_v2.{name}", f"dataset/utils/Ocrbench_v2/{name}.py")
+        for name in ("spotting_eval.rrc_evaluation_funcs_1_1", "spotting_eval.script", "spotting_metric"):
+            place = f"dataset/utils/Ocrbench_v2/{name.replace('.', '/')}.py"
+            whole = f"vlmeval.dataset.utils.Ocrbench_v2.{name}"
+            loaded, (before, _, last) = self.module(whole, place), whole.rpartition(".")
+            setattr(importlib.import_module(before), last, loaded)
+            folder = importlib.import_module("vlmeval.dataset.utils.Ocrbench_v2")
+            folder.spotting_eval = importlib.import_module("vlmeval.dataset.utils.Ocrbench_v2.spotting_eval")
+        self.own["v2"] = self.module("vlmeval.dataset.utils.ocrbrnch_v2_eval", "dataset/utils/ocrbrnch_v2_eval.py")
 
     def frozen(self, kind: str, rows: list[Any]) -> list[tuple[str | None, float]]:
         """What is read, where that is told, and the score of each row."""
@@ -277,6 +395,17 @@ class BySet(Published):
         """As `evaluate` compares."""
         texts = {letter: columns[f"option{place}"] for place, letter in enumerate("ABCD", 1)}
         return self.own["utils.mmoral_opg"].get_single_choice_prediction(text, list("ABCD"), texts) == columns["answer"]
+
+    def ocrbench_v2(self, columns: dict[str, str], text: str) -> float:
+        """By `process_predictions`, in a folder of its own: it writes files."""
+        item: dict[str, Any] = {"type": columns["category"], "question": columns["question"], "predict": text}
+        item["answers"] = ast.literal_eval(columns["answer"])
+        item |= {} if columns["eval"] == "without eval" else {"eval": columns["eval"]}
+        for name in ("bbox", "content"):
+            given = columns[name]
+            item[name] = given if given == f"without {name}" else ast.literal_eval(given)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            return self.own["v2"].process_predictions([item])[0]["score"]
 
     def cmmmu(self, columns: dict[str, str], text: str) -> float:
         """By `evaluate`, with a wrong row of each other category; a blank that is right twice counts once."""

@@ -45,3 +45,48 @@ def vlm2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     values = [each.value for each in found if each.value is not None]
     total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
     return [total, *found, mean(rows, ACCURACY, scorer)]
+
+
+_TASKS = {
+    "text_recognition": ("text recognition", "fine-grained text recognition", "full-page OCR"),
+    "text_detection": ("text grounding", "VQA with position"),
+    "text_spotting": ("text spotting",),
+    "relationship_extraction": (
+        "key information extraction",
+        "key information mapping",
+        "handwritten answer extraction",
+    ),
+    "element_parsing": ("document parsing", "chart parsing", "table parsing", "formula recognition"),
+    "mathematical_calculation": ("math QA", "text counting"),
+    "visual_text_understanding": ("document classification", "cognition VQA", "diagram QA"),
+    "knowledge_reasoning": (
+        *("reasoning VQA", "science QA", "APP agent", "ASCII art classification"),
+        "text translation",
+    ),
+}
+_ABILITIES = {task: ability for ability, tasks in _TASKS.items() for task in tasks}
+
+
+@add_report("ocrbench_v2", "mean_over_kinds")
+def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """OCRBench v2 (arXiv 2501.00321): the mean score of abilities, over all and by language; each of them and kind.
+
+    The slices ``language/en`` and ``language/cn`` are VLMEvalKit's English and Chinese Overall Score.
+    """
+    rows = ScoredRows.of(answered)
+    kinds = rows.labels(CATEGORY)
+    languages = [kind.rpartition(" ")[2] if kind and kind.endswith((" en", " cn")) else None for kind in kinds]
+    abilities = [
+        f"{language}_{_ABILITIES.get((kind or '').rpartition(' ')[0], kind)}" if language else kind
+        for kind, language in zip(kinds, languages, strict=True)
+    ]
+    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, MEAN_GRADE, scorer)]
+    for language in values_of(languages):
+        labels = [name for name, other in zip(abilities, languages, strict=True) if other == language]
+        own = rows.where(languages, language)
+        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name("language", language)))
+    return [
+        *found,
+        *sliced(rows, MEAN_GRADE, scorer, "ability", abilities),
+        *sliced(rows, MEAN_GRADE, scorer, CATEGORY, kinds),
+    ]

@@ -28,6 +28,9 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
     ("RoboSpatialBench", "RoboSpatialBench"): Questions(
         prompts_by_set.robo_spatial, "robo_spatial", "kinds", required=("question", "category"), sized=True
     ),
+    ("ImageBaseDataset", "OCRBench_v2"): Questions(
+        prompts.question, "ocrbench_v2", "ocrbench_v2", required=("question", "category", "eval")
+    ),
     ("AyaVisionBench", "AyaVisionBench"): Questions(prompts_by_set.twice_short_answer, "open", "kinds"),
     ("MaCBench", "MaCBench"): Questions(prompts_by_set.mac_bench, "mac_bench", "kinds"),
     ("MMEReasoning", "MMEReasoning"): Questions(prompts.question, "open", "kinds"),
