@@ -23,7 +23,7 @@ from testbed.answers.published.kinds_by_set import (
     words_f1,
 )
 from testbed.answers.published.table_vqa import FACTS, FINANCE, table_vqa
-from testbed.answers.reasoning import letters, letters_of
+from testbed.answers.reasoning import equal, letters, letters_of
 from testbed.answers.texts import final_text, marked, open_answer
 from testbed.answers.verdict import Verdict
 from testbed.answers.yes_no import read_yes_no
@@ -183,3 +183,8 @@ def mac_bench(columns: Columns, text: str) -> Verdict:
     given = value_of(columns.get("relative_tolerance", ""))
     close = abs(number.value - wanted_number) <= abs(given or wanted_number * 0.01)
     return Verdict(f"{number.value:.15g}", float(close), method)
+
+
+def bmmr(columns: Columns, text: str) -> Verdict:
+    """BMMR: one or several letters, or an open answer that a judge settles unless it equals the right one."""
+    return (letters if columns.get("task_type") == "mc" else equal)(columns, text)

@@ -250,6 +250,9 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "ref_coco": AnswerScoring(grounding.ref_coco, grounding.published_ref_coco),
     "robo_spatial": AnswerScoring(grounding.robo_spatial, grounding.published_robo_spatial),
     "ocrbench_v2": AnswerScoring(ocr_kinds.ocrbench_v2, published_ocr.ocrbench_v2),
+    "bmmr": AnswerScoring(
+        mixed_sets.bmmr, published_kinds.bmmr, judged=True, choices=published_kinds.bmmr_options, several=True
+    ),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

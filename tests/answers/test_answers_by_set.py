@@ -116,6 +116,9 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("ocrbench_v2", {"category": "diagram QA en", "answer": "['1']"}, "I count 10", 0),  # contained, as published
     ("ocrbench_v2", {"category": "text grounding en", "answer": "[10, 10, 60, 40]"}, "It is at [10, 10, 60, 40].", 1),
     ("ocrbench_v2", {"category": "full-page OCR en", "answer": "['a b c d e']"}, "<think>x</think>a b c d e", FULL),
+    ("bmmr", {"task_type": "mc", "answer": "['A', 'C']"}, "The answer is A and C.", 1),
+    ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{\\frac{1}{2}}", 1),
+    ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{x}", OPEN),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

@@ -196,6 +196,11 @@ PLACED += ["{'answer': 'Stop'}", "Stop"]
 PLACES = ["[10, 10, 60, 40]", "(12, 10, 60, 44) or (1,2,3,4)", "[1500, 1, 2, 3]", "none"]
 CHARTS = [*DICTIONARY, f"```python\ndata = {DICTIONARY[0]}\n```", "none"]
 MARKED = [*MARKDOWN, f"```markdown\n{MARKDOWN[1]}\n```", "none"]
+BOXED = """
+    \\boxed{{{t}}}|{t}|Answer### \\boxed{{{t}}}|\\boxed{{{u}}} Answer### \\boxed{{{t}}}|\\boxed{{\\text{{{t}}}}}|So {t}.
+    \\boxed{{{t}
+    \\boxed{{{t}}}, not \\boxed{{{u}}}|\\boxed{{the {t}}}|\\boxed{{{u}}} \\boxed{{{t}}}|I do not know
+"""
 KINDS: dict[str, tuple[list[Any], list[str], dict[str, str]]] = {
     # kind of question: right answers, answers, other columns; what follows a slash is no part of the kind
     "cognition VQA en": ([["red car", 12]], ["The red car.", "a Red\ncar", "12", "blue"], {}),
@@ -251,7 +256,15 @@ def all_kinds() -> Rows:
     return found
 
 
+def lettered(draw: random.Random) -> Any:
+    """A row of BMMR with options."""
+    right, said = draw.choice(["['A']", "['B', 'D']", "C"]), ["A", "B, D", "DB", "C", "BB", "a", "A. Cat"]
+    one = draw.choice([*said, "A", "B and D", "C"])
+    return {"question": "q", "task_type": "mc", "answer": right}, {"t": one, "u": draw.choice(said)}
+
+
 ROWS: dict[str, Any] = {
+    "bmmr": lambda: filled("bmmr", BOXED, lettered),
     "ocrbench_v2": all_kinds,
     "mm_oral": lambda: oral("mm_oral"),
     "cmmmu": lambda: filled("cmmmu", CHINESE, chinese),
@@ -289,6 +302,7 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
         {"category": "context", "question": "Where? Your answer should be x."},
     ),
     ("AyaVisionBench", "image_vqa", "AyaVisionBench", {}),
+    ("BMMR_mini", "image_vqa", "BMMR", {"pictures": "2"}),
     ("MME-Reasoning", "image_vqa", "MMEReasoning", {"pictures": "2"}),
     ("MaCBench", "macbench", "MaCBench", {**CHEMICAL, "A": "cat", "B": "dog"}),
     ("MaCBench", "macbench", "MaCBench", CHEMICAL),
@@ -346,7 +360,7 @@ class BySet(Published):
         self.image_vqa.LMUDataRoot = lambda: ""
         sys.modules["vlmeval.dataset.image_vqa"] = self.image_vqa
         self.own: dict[str, Any] = {"image_vqa": self.image_vqa}
-        for name in ("mmniah", "tablevqabench", "vlm2bench", "mmoral_opg", "spatial_bench.tools.utils"):
+        for name in ("bmmr", "mmniah", "tablevqabench", "vlm2bench", "mmoral_opg", "spatial_bench.tools.utils"):
             place = f"dataset/utils/{name.replace('.', '/')}.py"
             self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", place)
         for name in (
@@ -389,7 +403,8 @@ class BySet(Published):
 
     def frozen(self, kind: str, rows: list[Any]) -> list[tuple[str | None, float]]:
         """What is read, where that is told, and the score of each row."""
-        return [(None, float(getattr(self, kind)(columns, text))) for columns, text in rows]
+        read = "letters" if kind == "bmmr" else None  # the file says that no judge is asked
+        return [(read, float(getattr(self, kind)(columns, text))) for columns, text in rows]
 
     def mm_oral(self, columns: dict[str, str], text: str) -> bool:
         """As `evaluate` compares."""
@@ -406,6 +421,10 @@ class BySet(Published):
             item[name] = given if given == f"without {name}" else ast.literal_eval(given)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             return self.own["v2"].process_predictions([item])[0]["score"]
+
+    def bmmr(self, columns: dict[str, str], text: str) -> float:
+        """By `multichoice_verify`."""
+        return self.own["utils.bmmr"].multichoice_verify([columns["answer"]], text)["acc"]
 
     def cmmmu(self, columns: dict[str, str], text: str) -> float:
         """By `evaluate`, with a wrong row of each other category; a blank that is right twice counts once."""

@@ -33,6 +33,7 @@ _CENTIMETRES = {
     "mm": 0.1,
 }
 _TINY = 1e-8
+_BOX = r"\boxed{"
 PAIRS, COUNTS = ("gc-mat", "gc-trk", "oc-cpr", "pc-cpr"), ("oc-cnt", "pc-cnt")  # categories of VLM2-Bench
 _PUNCTUATION = re.compile(
     r"[!-/:-@\[-`{-~！？｡＂＃＄％＆＇（）＊＋，－．／：；＜＝＞＠［＼］＾＿｀｛｜｝～“”‘’、。：《》【】]"
@@ -204,3 +205,33 @@ def _f1(said: list[str], right: list[str]) -> float:
 def _joined(words: list[str]) -> str:
     chinese = any(map(_CHINESE.search, words))
     return ("" if chinese else " ").join(words)
+
+
+def bmmr_options(columns: Columns) -> dict[str, str]:
+    """The letters of BMMR's options, which are in the question; none of an open question."""
+    return dict.fromkeys("ABCDEFGHIJ", "") if columns.get("task_type") == "mc" else {}
+
+
+def bmmr(columns: Columns, text: str) -> Verdict:
+    """BMMR: the capitals in the first box after the last "Answer###" are the right letters; a judge reads the rest."""
+    if columns.get("task_type") != "mc":
+        return _UNREAD
+    boxes = boxed(text.rpartition("Answer###")[2])
+    said = [each for each in (boxes[0] if boxes else "No Answer") if each.isupper()]
+    right = as_list(truth(columns))
+    hit = len(said) == len(right) and all(each in right for each in said)
+    return Verdict("".join(said) or "none", float(hit), "box" if boxes else "no box")
+
+
+def boxed(text: str) -> list[str]:
+    """The contents of LaTeX boxes that are closed, each from after the one before it."""
+    found, place = [], text.find(_BOX)
+    while place >= 0:
+        start = place + len(_BOX)
+        depth, end = 1, start
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        found += [] if depth else [text[start : end - 1]]
+        place = text.find(_BOX, end)
+    return found

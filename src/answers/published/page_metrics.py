@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -45,16 +46,18 @@ def text_similarity(said: str, right: str) -> float:
 
     Words of texts with Chinese in them are characters.
     """
-    from nltk.translate import bleu  # its import takes long
-    from nltk.translate.meteor_score import meteor_score
-
+    translate = importlib.import_module("nltk.translate")  # which takes long
+    meteor = importlib.import_module("nltk.translate.meteor_score")
     if not said or not right:
         return 0.0
     chinese = _CHINESE.search(said) or _CHINESE.search(right)
     given, wanted = (list(text) if chinese else text.split() for text in (said, right))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of BLEU, that no four words are the same
-        scores = [bleu([wanted], given), meteor_score([wanted], given, wordnet=_NoSynonyms())]
+        scores = [
+            translate.bleu([wanted], given),
+            meteor.meteor_score([wanted], given, wordnet=_NoSynonyms()),
+        ]
     same, sizes = len(set(given) & set(wanted)), len(set(given)) + len(set(wanted))
     scores += [2 * same / sizes if sizes else 0.0, 1 - edit_distance(said, right) / max(len(said), len(right))]
     return float(sum(scores) / len(scores))

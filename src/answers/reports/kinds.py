@@ -53,6 +53,7 @@ _COLUMNS = (
         "subtask_l2",
         "knowledge_l1",
         "knowledge_l2",
+        "cot",
     ),
 )
 _TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")

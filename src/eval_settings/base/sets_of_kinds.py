@@ -31,6 +31,7 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
     ("ImageBaseDataset", "OCRBench_v2"): Questions(
         prompts.question, "ocrbench_v2", "ocrbench_v2", required=("question", "category", "eval")
     ),
+    ("BMMR", "BMMR"): Questions(prompts.question, "bmmr", "kinds", required=("question", "task_type")),
     ("AyaVisionBench", "AyaVisionBench"): Questions(prompts_by_set.twice_short_answer, "open", "kinds"),
     ("MaCBench", "MaCBench"): Questions(prompts_by_set.mac_bench, "mac_bench", "kinds"),
     ("MMEReasoning", "MMEReasoning"): Questions(prompts.question, "open", "kinds"),
