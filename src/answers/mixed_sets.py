@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from testbed.answers.choice import among, read_choice
@@ -16,6 +17,8 @@ from testbed.answers.published import cmmmu as chinese
 from testbed.answers.published.kinds_by_set import (
     COUNTS,
     PAIRS,
+    REASONING,
+    RETRIEVAL,
     counted,
     numbered_options,
     q_spatial,
@@ -188,3 +191,13 @@ def mac_bench(columns: Columns, text: str) -> Verdict:
 def bmmr(columns: Columns, text: str) -> Verdict:
     """BMMR: one or several letters, or an open answer that a judge settles unless it equals the right one."""
     return (letters if columns.get("task_type") == "mc" else equal)(columns, text)
+
+
+def vtc(columns: Columns, text: str) -> Verdict:
+    """VTCBench: as published, of whole words; what it remembers as `equal`."""
+    category = columns.get("category")
+    if category not in (RETRIEVAL, REASONING):
+        return equal(columns, text)
+    verdicts = [contains({**columns, "answer": each}, text, as_written=True) for each in references(columns)]
+    scores = [verdict.score for verdict in verdicts]
+    return replace(verdicts[0], score=max(scores) if category == RETRIEVAL else sum(scores) / len(scores))

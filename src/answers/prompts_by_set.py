@@ -94,6 +94,22 @@ _SUB_QUESTIONS = (
     " sub-questions) at the end of your solution."
 )
 
+_SNIPPET = {
+    "Reasoning": (
+        "Answer a question based on the above book snippet. Your answer should be short and based on either explicitly"
+        " stated facts or strong, logical inferences. Return only the final answer with no additional explanation or"
+        " reasoning. Question: "
+    ),
+    "Retrieval": (
+        "Answer a question based on the above book snippet. Some special magic numbers are hidden within the following"
+        " text. Make sure to memorizeit. I will quiz you about the numbers afterwards. Question: "
+    ),
+    "Memory": (
+        "Based on the above context, write an answer in the form of a short phrase for the following question. Answer"
+        " with exact words from the context whenever possible. Question: "
+    ),
+}
+
 which_point = partial(question, ending=" Answer with 'point1' or 'point2'.")  # DA-2K
 twice_short_answer = partial(question, ending=SINGLE_WORD * 2)  # AyaVisionBench, as VLMEvalKit asks
 briefly = partial(question, ending=_BRIEFLY)  # MAT-Bench
@@ -209,3 +225,16 @@ def sub_questions(row: Row) -> list[Turn]:
         said += [part] if part.strip() else []
         said += row.pictures[place : place + 1]
     return [[*said, _SUB_QUESTIONS]]
+
+
+def snippet(row: Row) -> list[Turn]:
+    """VTCBench: the pictures of a text, and the question with the task of its ``category``.
+
+    Raises:
+        SampleError: If VTCBench does not have this category.
+    """
+    (turn,) = column(row, "question")
+    category = row.columns.get("category", "")
+    if category not in _SNIPPET:
+        raise SampleError(f"{row.index}: its category is {category!r}; expected {', '.join(_SNIPPET)}")
+    return [[*turn[:-1], f"{_SNIPPET[category]}{turn[-1]}"]]

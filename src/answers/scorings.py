@@ -253,6 +253,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "bmmr": AnswerScoring(
         mixed_sets.bmmr, published_kinds.bmmr, judged=True, choices=published_kinds.bmmr_options, several=True
     ),
+    "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

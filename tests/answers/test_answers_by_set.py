@@ -119,6 +119,10 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("bmmr", {"task_type": "mc", "answer": "['A', 'C']"}, "The answer is A and C.", 1),
     ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{\\frac{1}{2}}", 1),
     ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{x}", OPEN),
+    ("vtc", {"category": "Retrieval", "answer": '["91", "12"]'}, "The number is 12.", 1),
+    ("vtc", {"category": "Reasoning", "answer": '["91", "12"]'}, "The number is 12, not 910.", 0.5),
+    ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "The answer is a red car.", 1),
+    ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "An automobile", OPEN),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import json
 import random
 import re
 import sys
@@ -263,7 +264,16 @@ def lettered(draw: random.Random) -> Any:
     return {"question": "q", "task_type": "mc", "answer": right}, {"t": one, "u": draw.choice(said)}
 
 
+def hidden(draw: random.Random) -> Any:
+    """A row of VTCBench that needs no judge."""
+    right = draw.choice([["91", "12"], ["Mr. Lee"], [" red car "]])
+    one = draw.choice([right[0].strip(), right[-1].strip(), " and ".join(right), "910", "mr. lee", "car", "red cars"])
+    columns = {"question": "q", "category": draw.choice(["Retrieval", "Reasoning"]), "answer": json.dumps(right)}
+    return columns, {"t": one, "u": draw.choice(["5", "12"]), "T": one.upper()}
+
+
 ROWS: dict[str, Any] = {
+    "vtc": lambda: filled("vtc", SAID, hidden),
     "bmmr": lambda: filled("bmmr", BOXED, lettered),
     "ocrbench_v2": all_kinds,
     "mm_oral": lambda: oral("mm_oral"),
@@ -302,6 +312,7 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
         {"category": "context", "question": "Where? Your answer should be x."},
     ),
     ("AyaVisionBench", "image_vqa", "AyaVisionBench", {}),
+    *((name, "image_vqa", "VTCBench", {"category": name}) for name in ("Retrieval", "Reasoning", "Memory")),
     ("BMMR_mini", "image_vqa", "BMMR", {"pictures": "2"}),
     ("MME-Reasoning", "image_vqa", "MMEReasoning", {"pictures": "2"}),
     ("MaCBench", "macbench", "MaCBench", {**CHEMICAL, "A": "cat", "B": "dog"}),
@@ -360,7 +371,16 @@ class BySet(Published):
         self.image_vqa.LMUDataRoot = lambda: ""
         sys.modules["vlmeval.dataset.image_vqa"] = self.image_vqa
         self.own: dict[str, Any] = {"image_vqa": self.image_vqa}
-        for name in ("bmmr", "mmniah", "tablevqabench", "vlm2bench", "mmoral_opg", "spatial_bench.tools.utils"):
+        sys.modules["rouge_score"] = Empty("rouge_score")
+        for name in (
+            "bmmr",
+            "vtcbench",
+            "mmniah",
+            "tablevqabench",
+            "vlm2bench",
+            "mmoral_opg",
+            "spatial_bench.tools.utils",
+        ):
             place = f"dataset/utils/{name.replace('.', '/')}.py"
             self.own[f"utils.{name}"] = self.module(f"vlmeval.dataset.utils.{name}", place)
         for name in (
@@ -403,7 +423,7 @@ class BySet(Published):
 
     def frozen(self, kind: str, rows: list[Any]) -> list[tuple[str | None, float]]:
         """What is read, where that is told, and the score of each row."""
-        read = "letters" if kind == "bmmr" else None  # the file says that no judge is asked
+        read = "letters" if kind in ("bmmr", "vtc") else None  # the file says that no judge is asked
         return [(read, float(getattr(self, kind)(columns, text))) for columns, text in rows]
 
     def mm_oral(self, columns: dict[str, str], text: str) -> bool:
@@ -421,6 +441,12 @@ class BySet(Published):
             item[name] = given if given == f"without {name}" else ast.literal_eval(given)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             return self.own["v2"].process_predictions([item])[0]["score"]
+
+    def vtc(self, columns: dict[str, str], text: str) -> float:
+        """By `process_vtc_line`."""
+        module = self.own["utils.vtcbench"]
+        module.istype = lambda cell, _: cell.startswith("[")
+        return module.process_vtc_line({**columns, "prediction": text})["score"]
 
     def bmmr(self, columns: dict[str, str], text: str) -> float:
         """By `multichoice_verify`."""
@@ -530,7 +556,7 @@ class BySet(Published):
                     row,
                     size,
                     [
-                        part["value"].split("/")[-1] if part["type"] == "image" else part["value"]
+                        re.split("[/,]", part["value"])[-1] if part["type"] == "image" else part["value"]
                         for part in made.build_prompt(line)
                     ],
                 ]

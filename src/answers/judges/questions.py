@@ -173,7 +173,7 @@ add_judging(
         short_question,
         short_read,
         "unparsed",
-        scorings=["short", "open", "phyx", "core_cognition", "mac_bench", "bmmr"],
+        scorings=["short", "open", "phyx", "core_cognition", "mac_bench", "bmmr", "vtc"],
     ),
 )
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 
-from testbed.answers.columns import as_list, truth
+from testbed.answers.columns import as_list, references, truth
 from testbed.answers.published.words import NUMBER_WORDS, normalized
 from testbed.answers.verdict import Verdict
 
@@ -235,3 +235,16 @@ def boxed(text: str) -> list[str]:
         found += [] if depth else [text[start : end - 1]]
         place = text.find(_BOX, end)
     return found
+
+
+RETRIEVAL, REASONING = "Retrieval", "Reasoning"  # categories of VTCBench
+
+
+def vtc(columns: Columns, text: str) -> Verdict:
+    """VTCBench by ``category``: one of the right answers is in the text, or the share that is; a judge reads others."""
+    category, said = columns.get("category"), text.strip()
+    if category not in (RETRIEVAL, REASONING):
+        return _UNREAD
+    right = [each.strip() for each in references(columns)]
+    share = sum(each in said for each in right) / len(right)
+    return Verdict(said or "none", float(share > 0) if category == RETRIEVAL else share, "contained")

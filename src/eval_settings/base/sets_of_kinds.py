@@ -32,6 +32,9 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
         prompts.question, "ocrbench_v2", "ocrbench_v2", required=("question", "category", "eval")
     ),
     ("BMMR", "BMMR"): Questions(prompts.question, "bmmr", "kinds", required=("question", "task_type")),
+    ("VTCBench", "VTCBench"): Questions(
+        prompts_by_set.snippet, "vtc", "graded_kinds", required=("question", "category")
+    ),
     ("AyaVisionBench", "AyaVisionBench"): Questions(prompts_by_set.twice_short_answer, "open", "kinds"),
     ("MaCBench", "MaCBench"): Questions(prompts_by_set.mac_bench, "mac_bench", "kinds"),
     ("MMEReasoning", "MMEReasoning"): Questions(prompts.question, "open", "kinds"),
