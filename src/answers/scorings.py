@@ -254,6 +254,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
         mixed_sets.bmmr, published_kinds.bmmr, judged=True, choices=published_kinds.bmmr_options, several=True
     ),
     "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
+    "foresight": AnswerScoring(yes_no.yes_no, published_kinds.foresight, choices=yes_or_no),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

@@ -123,6 +123,8 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("vtc", {"category": "Reasoning", "answer": '["91", "12"]'}, "The number is 12, not 910.", 0.5),
     ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "The answer is a red car.", 1),
     ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "An automobile", OPEN),
+    ("foresight", {"answer": "False"}, "No, it does not.", 1),
+    ("foresight", {"answer": "False"}, "There is no doubt: yes", 0),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

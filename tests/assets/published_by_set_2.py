@@ -272,7 +272,15 @@ def hidden(draw: random.Random) -> Any:
     return columns, {"t": one, "u": draw.choice(["5", "12"]), "T": one.upper()}
 
 
+def foreseen(draw: random.Random) -> Any:
+    """A row of VLRMBench's foresight."""
+    one = draw.choice(["Yes", "no", "True", "FALSE", "Yes, there is no doubt", "nothing", "not so"])
+    columns = {"question": "q", "category": "foresight", "answer": draw.choice(["True", "False"])}
+    return columns, {"t": one, "u": draw.choice(["no", "true"]), "T": one.upper()}
+
+
 ROWS: dict[str, Any] = {
+    "foresight": lambda: filled("foresight", SAID, foreseen),
     "vtc": lambda: filled("vtc", SAID, hidden),
     "bmmr": lambda: filled("bmmr", BOXED, lettered),
     "ocrbench_v2": all_kinds,
@@ -335,6 +343,16 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
 ]
 
 
+class OneRow:
+    """A table of a row whose cells keep their kinds: pandas' are no ``True``."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.iloc = [row]
+
+    def __len__(self) -> int:
+        return 1
+
+
 class Rectangle:
     """An upright rectangle in place of a polygon."""
 
@@ -392,6 +410,7 @@ class BySet(Published):
             "refcoco",
             "robospatialbench",
             "macbench",
+            "vlrmbench",
         ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
@@ -447,6 +466,11 @@ class BySet(Published):
         module = self.own["utils.vtcbench"]
         module.istype = lambda cell, _: cell.startswith("[")
         return module.process_vtc_line({**columns, "prediction": text})["score"]
+
+    def foresight(self, columns: dict[str, str], text: str) -> float:
+        """By `evaluate_foresight`."""
+        rows = OneRow({"task_gt": columns["answer"] == "True", "prediction": text})
+        return self.own["vlrmbench"].VLRMBench.evaluate_foresight(rows)["foresight_accuracy"]
 
     def bmmr(self, columns: dict[str, str], text: str) -> float:
         """By `multichoice_verify`."""

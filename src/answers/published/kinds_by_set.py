@@ -32,6 +32,7 @@ _CENTIMETRES = {
     **dict.fromkeys(("inch", "inches", "in"), 2.54),
     "mm": 0.1,
 }
+_SAYS_YES, _SAYS_NO = (re.compile(rf"\b({words})\b", re.IGNORECASE) for words in ("yes|true", "no|false"))
 _TINY = 1e-8
 _BOX = r"\boxed{"
 PAIRS, COUNTS = ("gc-mat", "gc-trk", "oc-cpr", "pc-cpr"), ("oc-cnt", "pc-cnt")  # categories of VLM2-Bench
@@ -248,3 +249,12 @@ def vtc(columns: Columns, text: str) -> Verdict:
     right = [each.strip() for each in references(columns)]
     share = sum(each in said for each in right) / len(right)
     return Verdict(said or "none", float(share > 0) if category == RETRIEVAL else share, "contained")
+
+
+def foresight(columns: Columns, text: str) -> Verdict:
+    """VLRMBench's foresight: the right word, yes or true, no or false, is in the answer, whatever else is."""
+    right = truth(columns).strip().lower() in ("true", "yes", "1")
+    hit = (_SAYS_YES if right else _SAYS_NO).search(text)
+    other = (_SAYS_NO if right else _SAYS_YES).search(text)
+    said = right if hit else not right
+    return Verdict("Yes" if said else "No", float(hit is not None), "word") if hit or other else _UNREAD

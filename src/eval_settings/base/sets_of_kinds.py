@@ -1,4 +1,4 @@
-"""Sets of grounding, tables and questions of several kinds, by the classes there."""
+"""Sets of grounding, tables and questions of several kinds, by the classes there or by name."""
 
 from __future__ import annotations
 
@@ -41,4 +41,8 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
     ("ImageBaseDataset", "SlideVQA"): Questions(prompts.question, "open", "kinds"),
     ("ImageBaseDataset", "MMMath"): Questions(prompts.question, "open", "kinds"),
     ("MathCanvas", "MathCanvas"): Questions(prompts_by_set.sub_questions, "open", "kinds", texts=True),
+}
+# By name: the other sets of its class are of lists of steps, and of pairs.
+SETS_OF_KINDS: dict[str, Questions] = {
+    "VLRMBench_Foresight": Questions(prompts.question, "foresight", "kinds", answers="task_gt"),
 }
