@@ -25,6 +25,7 @@ from testbed.answers.published.kinds_by_set import (
     within_twice,
     words_f1,
 )
+from testbed.answers.published.kinds_by_set import ssi as published_ssi
 from testbed.answers.published.table_vqa import FACTS, FINANCE, table_vqa
 from testbed.answers.reasoning import equal, letters, letters_of
 from testbed.answers.texts import final_text, marked, open_answer
@@ -201,3 +202,13 @@ def vtc(columns: Columns, text: str) -> Verdict:
     verdicts = [contains({**columns, "answer": each}, text, as_written=True) for each in references(columns)]
     scores = [verdict.score for verdict in verdicts]
     return replace(verdicts[0], score=max(scores) if category == RETRIEVAL else sum(scores) / len(scores))
+
+
+def ssi(columns: Columns, text: str) -> Verdict:
+    """SSI-Bench: the last list of numbers, else the numbers of the marked or stated answer."""
+    answer, method = open_answer(text)
+    verdict = published_ssi(columns, text)
+    numbers = re.findall(r"(?<![\d.])\d(?![\d.])", answer or "")
+    if verdict.extracted is not None or not numbers:
+        return verdict if verdict.extracted is not None else Verdict(None, 0.0, method if answer is None else "none")
+    return published_ssi(columns, f"[{', '.join(numbers)}]")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
+import json
+from functools import cache, partial
+from importlib.resources import files
 from string import ascii_uppercase
 from typing import Any
 
@@ -238,3 +240,18 @@ def snippet(row: Row) -> list[Turn]:
     if category not in _SNIPPET:
         raise SampleError(f"{row.index}: its category is {category!r}; expected {', '.join(_SNIPPET)}")
     return [[*turn[:-1], f"{_SNIPPET[category]}{turn[-1]}"]]
+
+
+def ranking(row: Row) -> list[Turn]:
+    """SSI-Bench: the pictures, and the task that the question names, about members in ``annotation_color``."""
+    (turn,) = column(row, "question")
+    name = str(turn[-1]).strip()
+    color = row.columns.get("annotation_color", "").strip() or "cyan"
+    return [[*turn[:-1], _rankings().get(name, name).replace("{color}", color)]]
+
+
+@cache
+def _rankings() -> dict[str, str]:
+    """The names of SSI-Bench's tasks → their texts, in notation of JSON."""
+    lines = files("testbed.answers").joinpath("ssi_prompts.tsv").read_text("utf-8").splitlines()
+    return {name: json.loads(text) for name, text in (line.split("\t", 1) for line in lines[1:])}

@@ -255,6 +255,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     ),
     "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
     "foresight": AnswerScoring(yes_no.yes_no, published_kinds.foresight, choices=yes_or_no),
+    "ssi": AnswerScoring(mixed_sets.ssi, published_kinds.ssi),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

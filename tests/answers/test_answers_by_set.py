@@ -125,6 +125,9 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "An automobile", OPEN),
     ("foresight", {"answer": "False"}, "No, it does not.", 1),
     ("foresight", {"answer": "False"}, "There is no doubt: yes", 0),
+    ("ssi", {"answer": "[3, 1, 2]"}, "First [1, 2], then [3, 1, 2].", 1),
+    ("ssi", {"answer": "[3, 1, 2]"}, "The order is 3 > 1 > 2", 1),
+    ("ssi", {"answer": "[3, 1, 2]"}, "[1, 2, 3]", 0),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

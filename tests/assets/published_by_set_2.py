@@ -279,7 +279,17 @@ def foreseen(draw: random.Random) -> Any:
     return columns, {"t": one, "u": draw.choice(["no", "true"]), "T": one.upper()}
 
 
+def ranked(draw: random.Random) -> Any:
+    """A row of SSI-Bench."""
+    size = draw.choice([3, 4])
+    right, other = (draw.sample(range(1, size + 1), size) for _ in range(2))
+    said = [str(right), str(right), str(other), str(right[:2]), str([*right, 9]), str([str(each) for each in right])]
+    one = draw.choice([*said, ", ".join(map(str, right)), f"[{right}]", str([right[0]] * size)])
+    return {"question": "q", "task": "t", "answer": str(right)}, {"t": one, "u": draw.choice(said), "T": f"so {one}"}
+
+
 ROWS: dict[str, Any] = {
+    "ssi": lambda: filled("ssi", SAID, ranked),
     "foresight": lambda: filled("foresight", SAID, foreseen),
     "vtc": lambda: filled("vtc", SAID, hidden),
     "bmmr": lambda: filled("bmmr", BOXED, lettered),
@@ -321,6 +331,8 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ),
     ("AyaVisionBench", "image_vqa", "AyaVisionBench", {}),
     *((name, "image_vqa", "VTCBench", {"category": name}) for name in ("Retrieval", "Reasoning", "Memory")),
+    ("SSI_Bench", "ssi_bench", "SSIBenchDataset", {"question": "CYCLE_LENGTH_PROMPT_TEMPLATE"}),
+    ("SSI_Bench", "ssi_bench", "SSIBenchDataset", {"question": "AREA_PROMPT_TEMPLATE", "annotation_color": "red"}),
     ("BMMR_mini", "image_vqa", "BMMR", {"pictures": "2"}),
     ("MME-Reasoning", "image_vqa", "MMEReasoning", {"pictures": "2"}),
     ("MaCBench", "macbench", "MaCBench", {**CHEMICAL, "A": "cat", "B": "dog"}),
@@ -411,9 +423,13 @@ class BySet(Published):
             "robospatialbench",
             "macbench",
             "vlrmbench",
+            "ssi_bench",
         ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
+        texts = self.module("vlmeval.dataset.utils.ssi_bench.prompts", "dataset/utils/ssi_bench/prompts.py")
+        sys.modules["vlmeval.dataset.utils.ssi_bench"] = types.ModuleType("vlmeval.dataset.utils.ssi_bench")
+        sys.modules["vlmeval.dataset.utils.ssi_bench"].prompts = texts
         self.own["mmoral_opg_closed"] = self.module("vlmeval.dataset.mmoral_opg_closed", "dataset/mmoral_opg_closed.py")
         for name in ("FINTABNETQA_PROMPT", "VTABFACT_PROMPT", "VWTQ_PROMPT"):
             setattr(self.image_vqa.TableVQABench, name, getattr(self.own["utils.tablevqabench"], name))
@@ -471,6 +487,17 @@ class BySet(Published):
         """By `evaluate_foresight`."""
         rows = OneRow({"task_gt": columns["answer"] == "True", "prediction": text})
         return self.own["vlrmbench"].VLRMBench.evaluate_foresight(rows)["foresight_accuracy"]
+
+    def ssi(self, columns: dict[str, str], text: str) -> float:
+        """By `evaluate`, with as many options as the right order has."""
+        module, kept = self.own["ssi_bench"], []
+        size = len(ast.literal_eval(columns["answer"]))
+        module._load_taxonomy = lambda: {"tasks": [{"slug": "t", "optionCount": size}]}
+        data = self.frame([{**columns, "prediction": text}])
+        data.to_excel = lambda *_, **__: None
+        module.load, module.dump = lambda _: data, lambda found, _: kept.append(found)
+        module.SSIBenchDataset.evaluate("file.xlsx")
+        return kept[0]["overall"].iloc[0] / 100
 
     def bmmr(self, columns: dict[str, str], text: str) -> float:
         """By `multichoice_verify`."""

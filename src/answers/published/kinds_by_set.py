@@ -258,3 +258,32 @@ def foresight(columns: Columns, text: str) -> Verdict:
     other = (_SAYS_NO if right else _SAYS_YES).search(text)
     said = right if hit else not right
     return Verdict("Yes" if said else "No", float(hit is not None), "word") if hit or other else _UNREAD
+
+
+def ssi(columns: Columns, text: str) -> Verdict:
+    """SSI-Bench: the last list of the numbers from 1 on, as many as the right one has, is in the right order."""
+    right = _order(truth(columns))
+    orders = [order for part in _outer_lists(text) if (order := _order(part))]
+    said = [each for each in orders if right and len(each) == len(right) and set(each) == set(range(1, len(each) + 1))]
+    return Verdict(str(said[-1]), float(said[-1] == right), "list") if said else _UNREAD
+
+
+def _order(text: str) -> list[int] | None:
+    try:
+        items = ast.literal_eval(text)
+        return [int(str(each)) for each in items] if isinstance(items, list) else None
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _outer_lists(text: str) -> list[str]:
+    """The parts of a text between brackets that belong together; only the outer ones."""
+    found, depth, start = [], 0, 0
+    for match in re.finditer(r"[\[\]]", text):
+        if match[0] == "[":
+            start = start if depth else match.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            found += [] if depth else [text[start : match.end()]]
+    return found

@@ -35,6 +35,7 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
     ("VTCBench", "VTCBench"): Questions(
         prompts_by_set.snippet, "vtc", "graded_kinds", required=("question", "category")
     ),
+    ("SSIBenchDataset", "SSIBenchDataset"): Questions(prompts_by_set.ranking, "ssi", "kinds"),
     ("AyaVisionBench", "AyaVisionBench"): Questions(prompts_by_set.twice_short_answer, "open", "kinds"),
     ("MaCBench", "MaCBench"): Questions(prompts_by_set.mac_bench, "mac_bench", "kinds"),
     ("MMEReasoning", "MMEReasoning"): Questions(prompts.question, "open", "kinds"),
