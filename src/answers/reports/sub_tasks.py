@@ -80,7 +80,7 @@ def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         f"{language}_{_ABILITIES.get((kind or '').rpartition(' ')[0], kind)}" if language else kind
         for kind, language in zip(kinds, languages, strict=True)
     ]
-    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, MEAN_GRADE, scorer)]
+    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, ACCURACY, scorer)]
     for language in values_of(languages):
         labels = [name for name, other in zip(abilities, languages, strict=True) if other == language]
         own = rows.where(languages, language)
