@@ -30,3 +30,23 @@ def of_size(sides: Sequence[float], last: float = 0) -> Box:
     """A box from left, top, width and height; ``last`` is 1 if its last pixels are its edge."""
     left, top, width, height = sides
     return left, top, left + width - last, top + height - last
+
+
+def iou(one: Box, other: Box) -> float:
+    """The intersection of two boxes over their union; 0 where the union is empty."""
+    across = max(0.0, min(one[2], other[2]) - max(one[0], other[0]))
+    down = max(0.0, min(one[3], other[3]) - max(one[1], other[1]))
+    areas = sum((right - left) * (bottom - top) for left, top, right, bottom in (one, other))
+    union = areas - across * down
+    return across * down / union if union > 0 else 0.0
+
+
+def within_polygon(point: Point, corners: Sequence[Point]) -> bool:
+    """Checks whether a line from a point to the right crosses the sides of a polygon an odd number of times."""
+    x, y = point
+    inside = False
+    for (first, top), (second, bottom) in zip(corners, [*corners[1:], corners[0]], strict=True):
+        if min(top, bottom) < y <= max(top, bottom):
+            crossing = (y - top) * (second - first) / (bottom - top) + first
+            inside ^= first == second or x <= crossing
+    return inside

@@ -58,7 +58,7 @@ class Clicks:
         return self._verdict(columns, (numbers[0], numbers[1]), "point")
 
     def _verdict(self, columns: Columns, point: Point, method: str) -> Verdict:
-        size, right = _size(columns), self._right(columns)
+        size, right = picture_size(columns), self._right(columns)
         said = f"{point[0]:g}, {point[1]:g}" if method == "point" else None
         if size is None or right is None:
             return Verdict(said, 0.0, method)
@@ -81,7 +81,8 @@ class Clicks:
         return left, top, right, bottom
 
 
-def _size(columns: Columns) -> tuple[int, int] | None:
+def picture_size(columns: Columns) -> tuple[int, int] | None:
+    """Width and height of the picture in pixels; None where they are not known."""
     width, _, height = columns.get("picture_size", "").partition("x")
     sides = (int(width), int(height)) if width.isdecimal() and height.isdecimal() else (0, 0)
     return sides if all(sides) else None

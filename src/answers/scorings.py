@@ -13,9 +13,12 @@ from testbed.answers import (
     chart_answers,
     choice,
     documents,
+    grounding,
     hidden_words,
+    mixed_sets,
     numbers,
     numbers_by_set,
+    ocr_kinds,
     open_answers,
     reasoning,
     transcriptions,
@@ -25,13 +28,17 @@ from testbed.answers.boxes import of_corners, of_size
 from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
 from testbed.answers.published import choice as published_choice
+from testbed.answers.published import cmmmu as published_cmmmu
+from testbed.answers.published import kinds_by_set as published_kinds
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import numbers_by_set as published_numbers
+from testbed.answers.published import ocrbench_v2 as published_ocr
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import options_by_set as published_options
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import short_answers_by_set as published_short
 from testbed.answers.published import spatial as published_spatial
+from testbed.answers.published import table_vqa as published_tables
 from testbed.answers.published import videos as published_videos
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import (
@@ -230,6 +237,25 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "click": _of_clicks(Clicks(partial(of_size, last=1))),
     "click_between": _of_clicks(Clicks(of_corners)),
     "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),
+    "mm_oral": AnswerScoring(mixed_sets.mm_oral, published_kinds.mm_oral, choices=published_kinds.numbered_options),
+    "cmmmu": AnswerScoring(mixed_sets.cmmmu, published_cmmmu.cmmmu),
+    "mm_niah": AnswerScoring(mixed_sets.mm_niah, published_kinds.mm_niah),
+    "table_vqa": AnswerScoring(mixed_sets.tables, published_tables.table_vqa),
+    "vlm2": AnswerScoring(mixed_sets.vlm2, published_kinds.vlm2),
+    "q_spatial": AnswerScoring(mixed_sets.distance, published_kinds.q_spatial),
+    "da_2k": AnswerScoring(mixed_sets.da_2k, published_kinds.da_2k),
+    "mat": AnswerScoring(mixed_sets.mat, published_kinds.mat),
+    "mac_bench": AnswerScoring(mixed_sets.mac_bench, reasoning.left_to_judge, judged=True),
+    "grounding_me": AnswerScoring(grounding.grounding_me, grounding.published_grounding_me),
+    "ref_coco": AnswerScoring(grounding.ref_coco, grounding.published_ref_coco),
+    "robo_spatial": AnswerScoring(grounding.robo_spatial, grounding.published_robo_spatial),
+    "ocrbench_v2": AnswerScoring(ocr_kinds.ocrbench_v2, published_ocr.ocrbench_v2),
+    "bmmr": AnswerScoring(
+        mixed_sets.bmmr, published_kinds.bmmr, judged=True, choices=published_kinds.bmmr_options, several=True
+    ),
+    "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
+    "foresight": AnswerScoring(yes_no.yes_no, published_kinds.foresight, choices=yes_or_no),
+    "ssi": AnswerScoring(mixed_sets.ssi, published_kinds.ssi),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

@@ -16,6 +16,9 @@ from testbed.eval_settings.base.questions import questions_of
 from testbed.eval_settings.question_tables import QuestionTables
 
 CHOICES = {"A": "cat", "B": "dog", "C": "bird", "D": "fish", "answer": "B"}
+NUMBERED = {"option1": "cat", "option2": "dog", "option3": "bird", "option4": "fish"}
+SIDES = {"width": "1000", "height": "500"}
+FULL = 1 - 0.5 * (1 / 5) ** 3 / 4  # METEOR of five equal words is a little less than 1
 OPEN = float("nan")  # left to a judge
 READ: list[tuple[str, dict[str, str], str, float]] = [
     # scoring, columns, answer, score by `default`
@@ -75,6 +78,56 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("page_text", {"l2-category": "formula", "answer": "x + 1"}, "The formula:\n```latex\nx+1\n```\nDone.", 1),
     ("chart_qa_pro", {"answer": "['12.5%']", "year": "['NO']"}, "I read it: the answer is 12.4", 1),
     ("chart_qa_pro", {"answer": "['2010']", "year": "['YES']"}, "The answer is 2011", 0),
+    ("mm_oral", {**NUMBERED, "answer": "B"}, "The answer is **B**, a dog.", 1),
+    ("mm_oral", {**NUMBERED, "answer": "B"}, "Not A cat: a dog", 1),
+    ("cmmmu", {"type": "选择", **NUMBERED, "answer": "AC"}, "答案: A, C", 1),
+    ("cmmmu", {"type": "选择", **NUMBERED, "answer": "B"}, "正确答案是 B", 1),
+    ("cmmmu", {"type": "判断", "answer": "错"}, "\\boxed{错}", 1),
+    ("cmmmu", {"type": "判断", "answer": "错"}, "这个说法是不正确的", 1),
+    ("cmmmu", {"type": "填空", "answer": "3.5"}, "\\boxed{3.50}", 1),
+    ("mm_niah", {"category": "find-image", "answer": "2"}, "The answer is **C**.", 1),
+    ("mm_niah", {"category": "count-text", "answer": "[2, 1, 4]"}, "The counts: [2, 1, 3]", 2 / 3),
+    ("mm_niah", {"category": "find-text", "answer": "red car"}, "It is the red car.", 1),
+    ("table_vqa", {"split": "vtabfact", "answer": "0"}, "No, the statement is false.", 1),
+    ("table_vqa", {"split": "fintabnetqa", "answer": "$3,852 million"}, "The answer is $3,852 million.", 1),
+    ("table_vqa", {"split": "vwtq", "answer": "2,000"}, "**2,000**", 1),
+    ("table_vqa", {"split": "vwtq", "answer": "cat|dog"}, "['dog', 'cat']", 1),
+    ("vlm2", {"category": "gc-mat", "answer": "T"}, "T or F? The answer is T.", 1),
+    ("vlm2", {"category": "oc-cnt", "answer": "3"}, "There are three chairs", 1),
+    ("vlm2", {"category": "oc-cnt", "answer": "3", "image_seq_len": "4"}, "2", 1 - 0.5**0.1),
+    ("vlm2", {"category": "oc-grp", "answer": "(B) the second"}, "The answer is B", 1),
+    ("q_spatial", {"answer": "(1.5, 'meter')"}, "It is about 1.2 metres high.", 1),
+    ("q_spatial", {"answer": "(1.5, 'meter')"}, "It is about 1.2 feet high.", 0),
+    ("da_2k", {"answer": "point2"}, "point1 is farther; the answer is point2", 1),
+    ("mat", {"answer": "['red car', 'car']"}, "The answer is the car.", 1),
+    ("mac_bench", {**CHOICES, "answer": "B,C"}, "[ANSWER]B, C[/ANSWER]", 1),
+    ("mac_bench", {"answer": "2.0", "relative_tolerance": "0.1"}, "[ANSWER]2.05[/ANSWER]", 1),
+    ("mac_bench", {"answer": "2.0"}, "[ANSWER]2.05[/ANSWER]", 0),
+    ("mac_bench", {**CHOICES, "answer": "B"}, "the second of them", OPEN),
+    ("grounding_me", {**SIDES, "answer": "[100, 50, 300, 150]"}, "In (1, 2, 3, 4) or [102, 50, 300, 150]", 1),
+    ("grounding_me", {**SIDES, "subtask_l1": "Rejection", "answer": "[]"}, '{"bbox_2d": null}', 1),
+    ("grounding_me", {**SIDES, "subtask_l1": "Rejection", "answer": "[]"}, "I cannot see it", 0),
+    ("ref_coco", {**SIDES, "answer": "[0.1, 0.1, 0.3, 0.3]"}, "Not [1, 1, 9, 9] but [100, 100, 300, 300]", 1),
+    ("ref_coco", {**SIDES, "answer": "[100, 50, 300, 150]"}, "[0.1 0.1 0.3 0.3]", 1),
+    ("robo_spatial", {"answer": "no"}, "The answer is no.", 1),
+    ("robo_spatial", {"answer": "[(0.1, 0.1), (0.3, 0.1), (0.2, 0.4)]"}, "It is at [200, 200].", 1),
+    ("robo_spatial", {"answer": "[(0.1, 0.1), (0.3, 0.1), (0.2, 0.4)]"}, "(0.3, 0.4)", 0),
+    ("ocrbench_v2", {"category": "science QA en", "eval": "multiple choice", "answer": "['B']"}, "It is (B).", 1),
+    ("ocrbench_v2", {"category": "diagram QA en", "answer": "['1']"}, "I count 10", 0),  # contained, as published
+    ("ocrbench_v2", {"category": "text grounding en", "answer": "[10, 10, 60, 40]"}, "It is at [10, 10, 60, 40].", 1),
+    ("ocrbench_v2", {"category": "full-page OCR en", "answer": "['a b c d e']"}, "<think>x</think>a b c d e", FULL),
+    ("bmmr", {"task_type": "mc", "answer": "['A', 'C']"}, "The answer is A and C.", 1),
+    ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{\\frac{1}{2}}", 1),
+    ("bmmr", {"task_type": "open_end", "answer": "['0.5']"}, "\\boxed{x}", OPEN),
+    ("vtc", {"category": "Retrieval", "answer": '["91", "12"]'}, "The number is 12.", 1),
+    ("vtc", {"category": "Reasoning", "answer": '["91", "12"]'}, "The number is 12, not 910.", 0.5),
+    ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "The answer is a red car.", 1),
+    ("vtc", {"category": "Memory", "answer": '["a red car"]'}, "An automobile", OPEN),
+    ("foresight", {"answer": "False"}, "No, it does not.", 1),
+    ("foresight", {"answer": "False"}, "There is no doubt: yes", 0),
+    ("ssi", {"answer": "[3, 1, 2]"}, "First [1, 2], then [3, 1, 2].", 1),
+    ("ssi", {"answer": "[3, 1, 2]"}, "The order is 3 > 1 > 2", 1),
+    ("ssi", {"answer": "[3, 1, 2]"}, "[1, 2, 3]", 0),
     ("cc_ocr", {"category": "kie", "l2-category": "a", "answer": '{"a": "1"}'}, 'Here: {"a": "1"}', 1),
 ]
 

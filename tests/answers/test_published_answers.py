@@ -31,6 +31,8 @@ BY_SET = ("medq", "medq_deg", "last_letter", "letter_list", "letter_set", "lette
 BY_SET += ("phyx_choice", "vlm_blind", "visfactor", "unit_box", "click", "click_between", "click_per_mille")
 BY_SET += ("key_information", "page_text", "sp_bench", "omni_3d", "spatial_457", "reason_map", "biased", "gsm8k")
 BY_SET += ("core_cognition", "hidden_words", "spar_bench", "cc_ocr", "chart_qa_pro")
+BY_SET += ("mm_oral", "cmmmu", "mm_niah", "table_vqa", "vlm2", "q_spatial", "da_2k", "mat", "grounding_me", "ref_coco")
+BY_SET += ("robo_spatial", "ocrbench_v2", "bmmr", "vtc", "foresight", "ssi")
 OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
@@ -60,6 +62,7 @@ JUDGED = (
     "open",
     "graded",
     "points",
+    "mac_bench",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -72,7 +75,7 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    names = ("answers", "reasoning", "letters", "videos", "by_set")
+    names = ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2")
     files = [f"published_{name}" for name in names]
     return [answer for file in files for answer in read(file)["answers"]]
 
@@ -112,7 +115,7 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
 
 
 def test_every_prompt_is_the_published_one():
-    files = ("published_reasoning", "published_letters", "published_by_set")
+    files = ("published_reasoning", "published_letters", "published_by_set", "published_by_set_2")
     for name, columns, size, parts in [prompt for file in files for prompt in read(file)["prompts"]]:
         known = known_tables()[name]
         questions = questions_of(name, known.kind, known.prompt_class, known.score_class)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -476,3 +477,25 @@ class TestReportsByKinds:
         metrics = report("points", answered(columns, [1, 0.5]), "test@1")
         assert value(metrics, "share_of_points") == pytest.approx(3.5 / 4)
         assert value(metrics, "share_of_points", "competition/b") == 0.5
+
+    def test_both_forms_of_a_statement_of_vlm2_bench_must_be_right(self):
+        categories = ["gc-mat"] * 4 + ["oc-cnt"] * 2
+        ids = ["gc-mat_1_p", "gc-mat_1_n", "gc-mat_2_p", "gc-mat_2_n", "oc-cnt_1", "oc-cnt_2"]
+        given = answered([{"category": each} for each in categories], [1, 1, 1, 0, 0.5, 1])
+        metrics = report("vlm2", replace(given, ids=ids), "test@1")
+        assert value(metrics, "score", "category/gc-mat") == 0.5
+        assert value(metrics, "mean_over_kinds") == pytest.approx((0.5 + 0.75) / 2)
+
+    def test_the_splits_of_ref_coco_weigh_the_same(self):
+        columns = [{"category": each} for each in ("RefCOCO val", "RefCOCO val", "RefCOCO+ val")]
+        metrics = report("ref_coco", answered(columns, [1, 0, 1]), "test@1")
+        assert value(metrics, "mean_over_kinds") == 0.75
+        assert value(metrics, "accuracy", "split/RefCOCO val") == 0.5
+
+    def test_the_overall_scores_of_ocrbench_v2(self):
+        kinds = ("text recognition en", "full-page OCR en", "text spotting en", "full-page OCR cn")
+        metrics = report("ocrbench_v2", answered([{"category": each} for each in kinds], [1, 0, 0.2, 0.8]), "test@1")
+        assert value(metrics, "score", "ability/en_text_recognition") == 0.5
+        assert value(metrics, "mean_over_kinds", "language/en") == pytest.approx((0.5 + 0.2) / 2)
+        assert value(metrics, "mean_over_kinds", "language/cn") == 0.8
+        assert value(metrics, "mean_over_kinds") == pytest.approx((0.5 + 0.2 + 0.8) / 3)

@@ -1,15 +1,17 @@
 r"""Made ``published_by_set.json.gz``: what VLMEvalKit's own classes say of answers to sets with forms of their own.
 
-    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT
+    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT [PART]
 
 As ``make_published_answers.py``, whose forms of answers these are. Where VLMEvalKit asks a judge the file says that
 nothing was read. CC-OCR's evaluators import zss, apted, nltk and json_repair. The file was made once; it is not made
-again.
+again. With a part, such as 2, the rows, prompts and classes are those of ``published_by_set_2.py``, and so is the name
+of the file.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import random
 import sys
 import types
@@ -797,14 +799,16 @@ class BySet(Published):
 
 def main() -> None:
     """Writes the file."""
-    if PATH.exists():
-        raise SystemExit(f"{PATH} exists; a file is made once")
+    part = importlib.import_module(f"published_by_set_{sys.argv[2]}") if len(sys.argv) > 2 else sys.modules[__name__]
+    path = PATH.with_name(f"published_by_set_{sys.argv[2]}.json.gz") if len(sys.argv) > 2 else PATH
+    if path.exists():
+        raise SystemExit(f"{path} exists; a file is made once")
     import numpy  # noqa: F401
     import pandas  # noqa: F401
 
-    published = BySet(Path(sys.argv[1]))
-    rows = {kind: partial(lambda make: make()[:NUMBER], make) for kind, make in ROWS.items()}
-    write(PATH, published, rows, {"prompts": published.prompts()}, __doc__ or "")
+    published = part.BySet(Path(sys.argv[1]))
+    rows = {kind: partial(lambda make: make()[:NUMBER], make) for kind, make in part.ROWS.items()}
+    write(path, published, rows, {"prompts": published.prompts()}, part.__doc__ or "")
 
 
 if __name__ == "__main__":

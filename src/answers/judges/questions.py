@@ -168,7 +168,13 @@ _YES_NO = ["yes_no", "temp_compass_yes_no"]
 add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=_YES_NO))
 add_judging("either", Judging(either_question, either_read, "unparsed", scorings=["natural_bench"]))
 add_judging(
-    "short", Judging(short_question, short_read, "unparsed", scorings=["short", "open", "phyx", "core_cognition"])
+    "short",
+    Judging(
+        short_question,
+        short_read,
+        "unparsed",
+        scorings=["short", "open", "phyx", "core_cognition", "mac_bench", "bmmr", "vtc"],
+    ),
 )
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
 add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet", "graded"]))

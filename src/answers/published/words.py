@@ -35,25 +35,38 @@ _CONTRACTIONS = {
 } | {"somebody'd": "somebodyd"}
 
 
-def without_punctuation(text: str, full_stops: int = _FULL_STOPS) -> str:
+def without_punctuation(text: str, full_stops: int = _FULL_STOPS, full_stop: re.Pattern[str] = _FULL_STOP) -> str:
     """Replaces punctuation by blanks, or removes it if there is a blank beside it somewhere or a comma between digits.
 
     Args:
         text: The text.
         full_stops: The maximum number of full stops outside numbers to remove; 0 for all.
+        full_stop: The full stops that are outside numbers.
     """
     numbers = _THOUSANDS.search(text) is not None
     table = {
         ord(mark): "" if numbers or mark + " " in text or " " + mark in text else " "
         for mark in _PUNCTUATION.intersection(text)
     }
-    return _FULL_STOP.sub("", text.translate(table), count=full_stops)
+    return full_stop.sub("", text.translate(table), count=full_stops)
 
 
-def normalized(text: str, full_stops: int = _FULL_STOPS) -> str:
-    """A text as it is compared: lower case, digits for number words, no articles, mended contractions."""
-    plain = without_punctuation(text.replace("\n", " ").replace("\t", " ").strip(), full_stops)
-    words = (_DIGITS.get(word, word) for word in plain.lower().split())
+def normalized(
+    text: str,
+    full_stops: int = _FULL_STOPS,
+    digits: Mapping[str, str] = _DIGITS,
+    full_stop: re.Pattern[str] = _FULL_STOP,
+) -> str:
+    """A text as it is compared: lower case, digits for number words, no articles, mended contractions.
+
+    Args:
+        text: The text.
+        full_stops: See `without_punctuation`.
+        digits: Words → the digits for them.
+        full_stop: See `without_punctuation`.
+    """
+    plain = without_punctuation(text.replace("\n", " ").replace("\t", " ").strip(), full_stops, full_stop)
+    words = (digits.get(word, word) for word in plain.lower().split())
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
 
 

@@ -49,6 +49,11 @@ _COLUMNS = (
         "img_category",
         "sig_figs",
         "match_type",
+        "subtask_l1",
+        "subtask_l2",
+        "knowledge_l1",
+        "knowledge_l2",
+        "cot",
     ),
 )
 _TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")

@@ -12,6 +12,7 @@ from testbed.data.video_frames import Frames
 from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
 from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
+from testbed.eval_settings.base.sets_of_kinds import CLASSES_OF_KINDS, SETS_OF_KINDS
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
@@ -144,6 +145,7 @@ BENCHMARKS: dict[str, Questions] = {
     **{name: Questions(**fields) for name in listed_names() if (fields := video_fields(name))},
     **SETS_BY_JUDGES,
     **SETS_BY_RULES,
+    **SETS_OF_KINDS,
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -176,6 +178,7 @@ _CLASSES = {
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
     **CLASSES_BY_JUDGES,
     **CLASSES_BY_RULES,
+    **CLASSES_OF_KINDS,
 }
 
 

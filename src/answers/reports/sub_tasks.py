@@ -1,0 +1,92 @@
+"""Reports of benchmarks that are the mean of sub-tasks with scores of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testbed.answers.published.kinds_by_set import PAIRS
+from testbed.answers.reports.benchmark import add_report
+from testbed.answers.reports.choice import ACCURACY, CATEGORY, SPLIT
+from testbed.answers.reports.kinds import MEAN_OVER_KINDS
+from testbed.answers.reports.reasoning import MEAN_GRADE
+from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.verdict import AnsweredQuestions
+from testbed.entities import Metric
+
+
+@add_report("ref_coco", "mean_over_kinds", {"mean_over_kinds": "Precision@1"})
+def ref_coco(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """RefCOCO, RefCOCO+ and RefCOCOg: the mean of the accuracies of their splits, and each of them.
+
+    A split is the column ``split``, or without it ``category``.
+    """
+    rows = ScoredRows.of(answered)
+    labels = [row.get(SPLIT) or row.get(CATEGORY) for row in rows.columns]
+    return [
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, labels),
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, SPLIT, labels),
+    ]
+
+
+@add_report("vlm2", "mean_over_kinds", {"mean_over_kinds": "Overall"})
+def vlm2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VLM2-Bench (arXiv 2502.12084): the score of each ``category``, and the mean of these.
+
+    Of statements both forms must be right: rows whose index differs in what follows its last underscore.
+    """
+    rows = ScoredRows.of(answered)
+    labels = rows.labels(CATEGORY)
+    found = []
+    for category in values_of(labels):
+        own = rows.where(labels, category)
+        scored = own.all_right([each.rpartition("_")[0] or each for each in own.ids]) if category in PAIRS else own
+        found.append(mean(scored, MEAN_GRADE, scorer, slice_name(CATEGORY, category)))
+    values = [each.value for each in found if each.value is not None]
+    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
+    return [total, *found, mean(rows, ACCURACY, scorer)]
+
+
+_TASKS = {
+    "text_recognition": ("text recognition", "fine-grained text recognition", "full-page OCR"),
+    "text_detection": ("text grounding", "VQA with position"),
+    "text_spotting": ("text spotting",),
+    "relationship_extraction": (
+        "key information extraction",
+        "key information mapping",
+        "handwritten answer extraction",
+    ),
+    "element_parsing": ("document parsing", "chart parsing", "table parsing", "formula recognition"),
+    "mathematical_calculation": ("math QA", "text counting"),
+    "visual_text_understanding": ("document classification", "cognition VQA", "diagram QA"),
+    "knowledge_reasoning": (
+        *("reasoning VQA", "science QA", "APP agent", "ASCII art classification"),
+        "text translation",
+    ),
+}
+_ABILITIES = {task: ability for ability, tasks in _TASKS.items() for task in tasks}
+
+
+@add_report("ocrbench_v2", "mean_over_kinds")
+def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """OCRBench v2 (arXiv 2501.00321): the mean score of abilities, over all and by language; each of them and kind.
+
+    The slices ``language/en`` and ``language/cn`` are VLMEvalKit's English and Chinese Overall Score.
+    """
+    rows = ScoredRows.of(answered)
+    kinds = rows.labels(CATEGORY)
+    languages = [kind.rpartition(" ")[2] if kind and kind.endswith((" en", " cn")) else None for kind in kinds]
+    abilities = [
+        f"{language}_{_ABILITIES.get((kind or '').rpartition(' ')[0], kind)}" if language else kind
+        for kind, language in zip(kinds, languages, strict=True)
+    ]
+    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, ACCURACY, scorer)]
+    for language in values_of(languages):
+        labels = [name for name, other in zip(abilities, languages, strict=True) if other == language]
+        own = rows.where(languages, language)
+        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name("language", language)))
+    return [
+        *found,
+        *sliced(rows, MEAN_GRADE, scorer, "ability", abilities),
+        *sliced(rows, MEAN_GRADE, scorer, CATEGORY, kinds),
+    ]
