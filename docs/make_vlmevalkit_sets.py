@@ -40,7 +40,7 @@ REASONS = {
     **dict.fromkeys(("MMDUDataset", "ImageMTDataset"), "a conversation"),
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
-_ANSWERS = ("published_answers", "published_reasoning", "published_letters", "published_by_set")
+_ANSWERS = ("published_answers", "published_reasoning", "published_letters", "published_by_set", "published_by_set_3")
 
 
 def recorded() -> Counter[str]:

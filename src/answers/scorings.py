@@ -13,17 +13,21 @@ from testbed.answers import (
     chart_answers,
     choice,
     documents,
+    graphs,
     hidden_words,
     numbers,
     numbers_by_set,
     open_answers,
+    page_tasks,
     reasoning,
+    slots,
     transcriptions,
     yes_no,
 )
 from testbed.answers.boxes import of_corners, of_size
 from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
+from testbed.answers.judges.rubrics import RUBRICS
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import letters as published_letters
 from testbed.answers.published import numbers_by_set as published_numbers
@@ -230,6 +234,10 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "click": _of_clicks(Clicks(partial(of_size, last=1))),
     "click_between": _of_clicks(Clicks(of_corners)),
     "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),
+    "graph": AnswerScoring(graphs.solution, graphs.published_solution),
+    "slots": AnswerScoring(slots.slots, slots.published_slots),
+    "page_task": AnswerScoring(page_tasks.page_task, page_tasks.published_page_task),
+    **dict.fromkeys(RUBRICS, _LEFT),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

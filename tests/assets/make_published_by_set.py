@@ -1,18 +1,20 @@
 r"""Made ``published_by_set.json.gz``: what VLMEvalKit's own classes say of answers to sets with forms of their own.
 
-    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT
+    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT [MODULE]
 
 As ``make_published_answers.py``, whose forms of answers these are. Where VLMEvalKit asks a judge the file says that
 nothing was read. CC-OCR's evaluators import zss, apted, nltk and json_repair. The file was made once; it is not made
-again.
+again. A module beside this one, such as ``published_by_rubrics``, makes a file of its own.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import random
 import sys
 import types
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -774,10 +776,10 @@ class BySet(Published):
         except (RuntimeError, ValueError):
             return None, 0.0
 
-    def prompts(self) -> list[Any]:
+    def prompts(self, asked: Sequence[tuple[str, str, str, dict[str, str]]] = tuple(PROMPTS)) -> list[Any]:
         """Set, columns, number of pictures, and the parts of VLMEvalKit's prompt."""
         found = []
-        for name, module, kind, columns in PROMPTS:
+        for name, module, kind, columns in asked:
             row = {"question": "What is it?", "answer": "A", **columns}
             size = int(row.pop("pictures", "1"))
             home = self.own[module] if module in self.own else getattr(self, module)
@@ -797,11 +799,17 @@ class BySet(Published):
 
 def main() -> None:
     """Writes the file."""
-    if PATH.exists():
-        raise SystemExit(f"{PATH} exists; a file is made once")
+    of = importlib.import_module(sys.argv[2]) if len(sys.argv) > 2 else None
+    path = PATH if of is None else of.PATH
+    if path.exists():
+        raise SystemExit(f"{path} exists; a file is made once")
     import numpy  # noqa: F401
     import pandas  # noqa: F401
 
+    if of is not None:
+        made = of.PUBLISHED(Path(sys.argv[1]))
+        write(path, made, of.ROWS, made.more(), of.__doc__ or "")
+        return
     published = BySet(Path(sys.argv[1]))
     rows = {kind: partial(lambda make: make()[:NUMBER], make) for kind, make in ROWS.items()}
     write(PATH, published, rows, {"prompts": published.prompts()}, __doc__ or "")

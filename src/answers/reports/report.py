@@ -14,6 +14,7 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     pairs,
     question_variants,
     reasoning,
+    rubrics,
     videos,
     we_math,
     yes_no,

@@ -11,6 +11,7 @@ from testbed.answers import prompts
 from testbed.data.video_frames import Frames
 from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
+from testbed.eval_settings.base.sets_by_rubrics import CLASSES_BY_RUBRICS, SETS_BY_RUBRICS
 from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
@@ -144,6 +145,7 @@ BENCHMARKS: dict[str, Questions] = {
     **{name: Questions(**fields) for name in listed_names() if (fields := video_fields(name))},
     **SETS_BY_JUDGES,
     **SETS_BY_RULES,
+    **SETS_BY_RUBRICS,
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -176,6 +178,7 @@ _CLASSES = {
     ("TallyQA", "TallyQA"): Questions(prompts.one_number, "tally_qa"),
     **CLASSES_BY_JUDGES,
     **CLASSES_BY_RULES,
+    **CLASSES_BY_RUBRICS,
 }
 
 
