@@ -64,6 +64,12 @@ def _format(cell: str) -> Any:
     return None
 
 
+def safety(row: Row) -> list[Turn]:
+    """MM-SafetyBench: the pictures, and the question after a label."""
+    (turn,) = column(row, "question")
+    return [[*turn[:-1], f"The question is : {turn[-1]}"]]
+
+
 def medical_quality(row: Row) -> list[Turn]:
     """MedQ-Bench: the pictures, and the request for a description in ``question``, or its usual text."""
     return [[*row.pictures, row.columns.get("question", _QUALITY)]]

@@ -20,6 +20,7 @@ from testbed.answers import (
     open_answers,
     page_tasks,
     reasoning,
+    refusals,
     slots,
     transcriptions,
     yes_no,
@@ -238,6 +239,9 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "slots": AnswerScoring(slots.slots, slots.published_slots),
     "page_task": AnswerScoring(page_tasks.page_task, page_tasks.published_page_task),
     **dict.fromkeys(RUBRICS, _LEFT),
+    **dict.fromkeys(("safety", "effect", "harmless"), AnswerScoring(refusals.left, refusals.left, judged=True)),
+    "behavior": AnswerScoring(refusals.behavior, refusals.published_behavior),
+    "compliance": AnswerScoring(refusals.compliance, refusals.published_compliance),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

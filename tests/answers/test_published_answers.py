@@ -48,6 +48,8 @@ OTHER_NUMBERS |= dict.fromkeys(
         "graph",
         "slots",
         "page_task",
+        "behavior",
+        "compliance",
     ),
     300,
 )
@@ -66,6 +68,9 @@ JUDGED = (
     "graded",
     "points",
     *RUBRICS,
+    "safety",
+    "effect",
+    "harmless",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -139,3 +144,10 @@ def test_marks_are_read_in_replies_as_published():
         seen[kind] += 1
     assert all(number >= 200 for number in seen.values())
     assert set(seen) == set(RUBRICS) - {"medical_comparison"}  # as medical_quality
+
+
+def test_labels_are_read_in_replies_as_published():
+    """The same label and score in each reply that VLMEvalKit can read, and none in the others."""
+    for kind, columns, reply, label, score in read("published_by_set_3")["labels"]:
+        verdict = JUDGINGS[judging_of(kind)].verdict({"question": "?", **columns}, reply)
+        assert (verdict and (verdict.extracted, verdict.score)) == (label and (label, score)), (kind, reply)

@@ -15,6 +15,7 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     question_variants,
     reasoning,
     rubrics,
+    safety,
     videos,
     we_math,
     yes_no,

@@ -34,6 +34,22 @@ CLASSES_BY_RUBRICS: dict[tuple[str, str], Questions] = {
         required=("description",),
         answers="description",
     ),
+    ("MedqbenchPairedDescriptionDataset", "MedqbenchPairedDescriptionDataset"): Questions(
+        rubric_prompts.medical_comparison,
+        "medical_comparison",
+        "medical_quality",
+        required=("description", "image_path"),
+        answers="description",
+    ),
+    ("MMSafetyBenchDataset", "MMSafetyBenchDataset"): Questions(
+        rubric_prompts.safety, "safety", "safety", required=("question", "category"), answers="category"
+    ),
+    ("MSSBenchDataset", "MSSBenchDataset"): Questions(prompts.question, "behavior", "both_sides"),
+    ("XSTestDataset", "XSTestDataset"): Questions(prompts.question, "compliance", "both_sides"),
+    ("SIUOGenDataset", "SIUOGenDataset"): Questions(prompts.question, "effect", "effect"),
+    ("FlamesDataset", "FlamesDataset"): Questions(
+        prompts.question, "harmless", "harmless", required=("question", "category"), answers="category"
+    ),
 }
 # By the names of the sets, where prompt, scoring or report depends on it.
 SETS_BY_RUBRICS: dict[str, Questions] = {
