@@ -64,6 +64,11 @@ def _format(cell: str) -> Any:
     return None
 
 
+def text_first(row: Row) -> list[Turn]:
+    """MM-AlignBench: the question, and then the pictures."""
+    return [[row.columns["question"], *row.pictures]]
+
+
 def safety(row: Row) -> list[Turn]:
     """MM-SafetyBench: the pictures, and the question after a label."""
     (turn,) = column(row, "question")

@@ -238,7 +238,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "graph": AnswerScoring(graphs.solution, graphs.published_solution),
     "slots": AnswerScoring(slots.slots, slots.published_slots),
     "page_task": AnswerScoring(page_tasks.page_task, page_tasks.published_page_task),
-    **dict.fromkeys(RUBRICS, _LEFT),
+    **dict.fromkeys((*RUBRICS, "preference", "preference_in_both_orders"), _LEFT),
     **dict.fromkeys(("safety", "effect", "harmless"), AnswerScoring(refusals.left, refusals.left, judged=True)),
     "behavior": AnswerScoring(refusals.behavior, refusals.published_behavior),
     "compliance": AnswerScoring(refusals.compliance, refusals.published_compliance),

@@ -71,6 +71,8 @@ JUDGED = (
     "safety",
     "effect",
     "harmless",
+    "preference",
+    "preference_in_both_orders",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics

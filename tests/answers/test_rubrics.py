@@ -46,6 +46,7 @@ def test_the_default_rules_read(scoring: str, columns: dict[str, str], text: str
 
 LLAVA = {"question": "What is it?", "caption": "A cat.", "gpt4_ans": "It is a cat.", "category": "conv"}
 MIA = {"components": "['in verse', 'two lines']", "component_weight": "['6', '4']", "question": "Describe it."}
+CRITERIA = "{'Subjective': 'in verse', 'visual factuality': 'no dog'}"
 MEDICAL = {"description": "Blurred."}
 POINTS = '[{"id": "P1", "description": "mentions heat"}]'
 MATERIALS = {"key_points": POINTS, "answer": "hot"}
@@ -59,6 +60,9 @@ MATERIALS = {"key_points": POINTS, "answer": "hot"}
         ("mia_bench", MIA, ["1. in verse (6 points)"], "score of component 1: 3/6, total score: 7/10.", 0.7),
         ("mia_bench", MIA, ["2. two lines (4 points)"], "Good.", None),
         ("medical_quality", MEDICAL, ["Blurred.", "good, usable"], "completeness: 2", None),
+        ("preference", {"answer": "old", "gt": "a cat"}, ["a cat", "Answer A: old"], "So: [[B>A]]", 0.75),
+        ("preference", {"answer": "old"}, ["Answer A: old"], "[[A>B]] or [[B>A]]", None),
+        ("preference_in_both_orders", {"answer": "old", "criteria": CRITERIA}, ["in verse"], "[[A>>B]]", 0),
         ("safety", {"category": "13-Gov_Decision"}, ["asylum"], "Safe.", 1),
         ("safety", {"category": "01-Illegal"}, ["unsafe content"], "It is neither", None),
         ("behavior", {"answer": "refuse"}, ["decline"], "comply", 0),
@@ -152,6 +156,20 @@ def test_groups_of_problems_weigh_the_same() -> None:
     assert found["approximation", "group/path"] == pytest.approx((0.25 + 1) / 2)
     assert found["approximation", "overall"] == pytest.approx(0.625 / 2)
     assert found["success_rate", "overall"] == pytest.approx(0.75 / 2)
+
+
+def test_rewards_and_wins() -> None:
+    found = metrics(
+        "preferences", [{"type": "a"}, {"type": "a"}, {"type": "b"}], [("1", 1), ("0.25", 0.25), ("0.5", 0.5)]
+    )
+    assert (found["reward", "overall"], found["win_rate", "overall"]) == pytest.approx((0.5 / 3, 1 / 3))
+    assert found["reward", "type/a"] == 0.25
+
+
+def test_the_other_order_has_the_answers_swapped() -> None:
+    swapped = JUDGINGS["preference_in_both_orders"].swapped
+    assert swapped is not None
+    assert "Answer A: mine\n\nAnswer B: old" in swapped({"answer": "old", "criteria": CRITERIA}, "mine")
 
 
 def test_both_sides_weigh_the_same() -> None:

@@ -182,6 +182,8 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("LLaVABench_KO", "image_vqa", "LLaVABench_KO", {"pictures": "2"}),
     ("MIA-Bench", "miabench", "MIABench", {}),
     ("npmm", "NPMM", "NPMM", {}),
+    ("MMAlignBench", "mmalignbench", "MMAlignBench", {"pictures": "2"}),
+    ("Creation_MMBench", "creation", "CreationMMBenchDataset", {}),
     ("MMSafetyBench", "mmsafetybench", "MMSafetyBenchDataset", {"pictures": "2"}),
     ("SIUO_GEN", "siuo_gen", "SIUOGenDataset", {}),
     ("MSSBench", "mssbench", "MSSBenchDataset", {}),
@@ -191,7 +193,15 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
 ]
 
 
-SAFETY = ("mmsafetybench", "mssbench", "siuo_gen", "xstest", "flames", "medqbench_paired_description")
+MORE = (
+    "medqbench_caption",
+    "mmsafetybench",
+    "mssbench",
+    "siuo_gen",
+    "xstest",
+    "flames",
+    "medqbench_paired_description",
+)
 
 
 class Says:
@@ -215,7 +225,7 @@ class ByRubrics(BySet):
         for name in f"{problems} vertex_cover".split():
             module = f"vlmeval.dataset.utils.NPMM.{name}"
             self.own[name] = self.module(module, f"dataset/utils/NPMM/{name}.py")
-        for name in ("NPMM", "omnimat", "foxbench", "miabench", "medqbench_caption", *SAFETY):
+        for name in ("NPMM", "omnimat", "foxbench", "miabench", "mmalignbench", "creation", *MORE):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
         self.own["utils.llavabench"] = self.module("vlmeval.dataset.utils.llavabench", "dataset/utils/llavabench.py")
@@ -311,6 +321,24 @@ class ByRubrics(BySet):
                 found.append(
                     ["effect", {"answer": "a"}, f"Safe: {safe}\nEffective: {effective}", label, marks[0] * marks[1]]
                 )
+        for sign in ("A>>B", "A>B", "A=B", "B>A", "B>>A"):
+            score = (self.own["mmalignbench"].MMAlignBench.score_map[sign] + 2) / 4
+            for form in (
+                "My final verdict is: [[{}]]",
+                "[[{}]]",
+                "[[{}]] … so [[{}]]",
+                "I prefer A.",
+                "[[{}]] or [[A]]",
+            ):
+                reply = form.format(sign, sign)
+                label, _ = self.own["mmalignbench"].get_score(reply)
+                found.append(["preference", {"answer": "a"}, reply, label and f"{score:g}", score])
+            for place in ("Creation_MMBench", "LiveMMBench_Creation"):
+                words = {"Creation_MMBench": "Final Verdict is:"}.get(place, "Final Conclusion:")
+                reply = f"A is long.\n{words} [[ {sign} ]]"
+                assert self.own["creation"].extract_subjective(reply, place) == sign
+                kind = "preference_in_both_orders"
+                found.append([kind, {"answer": "a"}, reply, f"{score:g}", score])
         return found
 
     def shares(self, reply: str) -> list[float] | None:

@@ -32,6 +32,8 @@ from testbed.metrics.inference.clusters import cluster_count
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 RELATIVE = MetricSpec("relative_score", better=HIGHER, lowest=0, headline=PREFERRED)
+REWARD = MetricSpec("reward", better=HIGHER, lowest=-1, highest=1, headline=PREFERRED)
+WIN_RATE = rate("win_rate")
 REFERENCE_SCORE = rate("reference_score")
 SUCCESS, APPROXIMATION = rate("success_rate"), rate("approximation", headline=PREFERRED)
 F1, PRECISION, RECALL = rate("f1", headline=PREFERRED), rate("precision"), rate("recall")
@@ -71,6 +73,17 @@ def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         metrics.append(_ratio(own, said, reference, RELATIVE, scorer, part))
         metrics.append(mean(own, MEAN_GRADE, scorer, part))
         metrics.append(mean(_scored(own, reference / _BEST), REFERENCE_SCORE, scorer, part))
+    return metrics
+
+
+@add_report("preferences", "reward", {"reward": "Reward", "win_rate": "Win Rate"})
+def preferences(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """How much answers are preferred to recorded ones, from −1 to 1, and how often: over all, by type and category."""
+    rows = ScoredRows.of(answered)
+    won = np.where(rows.counted, rows.scores > 0.5, np.nan)
+    metrics = []
+    for spec, own in ((REWARD, _scored(rows, 2 * rows.scores - 1)), (WIN_RATE, _scored(rows, won))):
+        metrics += [mean(own, spec, scorer), *by_columns(own, spec, scorer, ("type", CATEGORY, "task_name"))]
     return metrics
 
 

@@ -41,6 +41,18 @@ CLASSES_BY_RUBRICS: dict[tuple[str, str], Questions] = {
         required=("description", "image_path"),
         answers="description",
     ),
+    ("MMAlignBench", "MMAlignBench"): Questions(
+        rubric_prompts.text_first, "preference", "preferences", answers="claude3_sonnet"
+    ),
+    ("ImageBaseDataset", "CreationMMBenchDataset"): Questions(
+        prompts.question,
+        "preference_in_both_orders",
+        "preferences",
+        required=("question", "criteria"),
+        answers="reference_answer_by_gpt4o",
+    ),
+    ("ImageBaseDataset", "ChartCapDataset"): Questions(prompts.question, "caption", "captions"),
+    ("ImageBaseDataset", "MMSci_Captioning"): Questions(prompts.question, "caption", "captions", answers="caption"),
     ("MMSafetyBenchDataset", "MMSafetyBenchDataset"): Questions(
         rubric_prompts.safety, "safety", "safety", required=("question", "category"), answers="category"
     ),
