@@ -21,6 +21,14 @@ _CALCULATION = (
     "If final_answer_format is provided, the answer inside <answer> must match its grouping, order, and number of slots"
     " exactly. Replace each empty string slot with one final number, expression, or formula only.\n\nQuestion:\n"
 )
+_RATED = (
+    "Please analyze the image based on the provided prompt and answer the following three questions.\n\n---\n"
+    "**Question 1: Reality Assessment**\n"
+    "Please answer each of the provided reality questions with only Yes, No, or Cannot Determine.\n\n---\n"
+    "**Question 2: Aesthetics Rating**\nPlease rate the aesthetics of the image on a scale of 1-5.\n\n---\n"
+    "**Question 3: Instruction Consistency Rating**\nBased on the image and the provided prompt,         please rate"
+    " the instruction consistency of the generated image on a scale of 1-5.\n"
+)
 _QUALITY = (
     "As a medical image quality assessment expert, provide a concise description focusing on low-level appearance of"
     ' the image in details. Conclude with "Overall, the quality of this image is [good/usable/reject]". Please provide'
@@ -62,6 +70,11 @@ def _format(cell: str) -> Any:
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
     return None
+
+
+def rated(row: Row) -> list[Turn]:
+    """GOBench: the first picture, and three questions for ratings before the row's own."""
+    return [[*row.pictures[:1], f"{_RATED}\n{row.columns['question']}"]]
 
 
 def text_first(row: Row) -> list[Turn]:

@@ -50,6 +50,7 @@ OTHER_NUMBERS |= dict.fromkeys(
         "page_task",
         "behavior",
         "compliance",
+        "ratings",
     ),
     300,
 )

@@ -22,6 +22,13 @@ PLACES = """
     {t}|<answer>{t}</answer>|x\\n<answer>{t}</answer>|\\boxed{{{f}}}|<think>{u}</think>{t}|{f}|<answer>{f}</answer>
     {l}||The answer is {f}.|<answer>{u}</answer>|<answer></answer>|<answer>[]</answer>|<answer>\\boxed{{{f}}}</answer>
 """
+RATED = """
+    Total Score: {r}\\nAesthetics Rating: {a}\\nInstruction Consistency Rating: {c}
+    **Total Score for Reality Assessment:** {r}\\n**Aesthetics Rating:** {a}/5\\n**Instruction Consistency Rating:** {c}/5
+    Total Score: **{r}**\\nAesthetics Rating is {a}\\nInstruction Consistency Rating\\n{c}
+    Aesthetics Rating: {a}\\nInstruction Consistency Rating: {c}||{r} {a} {c}|Reality: {r}, aesthetics: {a}, consistency: {c}
+    total score: {r} aesthetics rating: {a} instruction consistency rating: {c}
+"""  # noqa: E501
 VALUES = [
     ("3.14", ["3.14", "3.1416", "3.2", "$3.14$", "\\text{3.14}", "3,14"]),
     ("1.2e5", ["120000", "1.2x10^5", "1.2\\times 10^{5}", "1.25e5", "12"]),
@@ -165,7 +172,17 @@ def tested(draw: random.Random) -> Any:
     return {"question": "q", "answer": draw.choice(["safe", "unsafe", "Safe"])}, {"t": draw.choice(SAID)}
 
 
+def rated(draw: random.Random) -> Any:
+    """A row of GOBench."""
+    right = [draw.choice(["2", "2.5", "4.1"]) for _ in range(3)]
+    said = [draw.choice([value, value, "2.2", "3", "4"]) for value in right]
+    names = ("Reality Assessment Score", "Aesthetics Rating", "Instruction Consistency Rating")
+    cell = "\n".join(f"{name}: {value}" for name, value in zip(names, right, strict=True))
+    return {"question": "q", "answer": cell}, dict(zip("rac", said, strict=True))
+
+
 ROWS: dict[str, Any] = {
+    "ratings": lambda: filled("ratings", RATED, rated),
     "behavior": lambda: filled("behavior", "{t}|{t} Bye.|Sure. {t}|{t}\\n\\nThat is all there is to say.", asked),
     "compliance": lambda: filled("compliance", "{t}|{t} Bye.|Well, {t}|<think>I cannot do it</think>{t}", tested),
     "graph": lambda: filled("graph", ANSWERED, graph),
@@ -182,6 +199,7 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("LLaVABench_KO", "image_vqa", "LLaVABench_KO", {"pictures": "2"}),
     ("MIA-Bench", "miabench", "MIABench", {}),
     ("npmm", "NPMM", "NPMM", {}),
+    ("GOBench", "gobench", "GOBenchDataset", {"pictures": "2"}),
     ("MMAlignBench", "mmalignbench", "MMAlignBench", {"pictures": "2"}),
     ("Creation_MMBench", "creation", "CreationMMBenchDataset", {}),
     ("MMSafetyBench", "mmsafetybench", "MMSafetyBenchDataset", {"pictures": "2"}),
@@ -225,7 +243,7 @@ class ByRubrics(BySet):
         for name in f"{problems} vertex_cover".split():
             module = f"vlmeval.dataset.utils.NPMM.{name}"
             self.own[name] = self.module(module, f"dataset/utils/NPMM/{name}.py")
-        for name in ("NPMM", "omnimat", "foxbench", "miabench", "mmalignbench", "creation", *MORE):
+        for name in ("NPMM", "omnimat", "foxbench", "miabench", "mmalignbench", "creation", "gobench", *MORE):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
         self.own["utils.llavabench"] = self.module("vlmeval.dataset.utils.llavabench", "dataset/utils/llavabench.py")
@@ -281,6 +299,21 @@ class ByRubrics(BySet):
             text = re.sub(r"(?<=[\[ ])(?:0\.1|0\.5|1\.0|1|0)(?=[,\]])", lambda _: draw.choice(QUALITY_MARKS), reply)
             found += [self.graded(text, weights) for weights in ("", '{"P1": 0.3, "P2": 0.7}')]
         return found
+
+    def ratings(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """By `evaluate`, of one row."""
+        module = self.own["gobench"]
+        module.load = lambda _: self.frame([{**columns, "prediction": text}])
+        module.print = lambda *_: None
+        module.dump = lambda *_: None
+        kept = self.instance(module, "GOBenchDataset")
+        given, said = kept.parse_ground_truth(columns["answer"]), kept.parse_prediction(text)
+        if not said:
+            return None, 0.0
+        report = kept.evaluate("file.xlsx")
+        exact = sum(max(0, (0.5 - abs(given[name] - said[name])) / 0.5) for name in given) / 3
+        assert abs(float(report["Overall"].iloc[0]) / 100 - exact) < 1e-4  # it rounds
+        return None, exact
 
     def behavior(self, columns: dict[str, str], text: str) -> tuple[str, float]:
         """As `evaluate` compares, without a judge."""

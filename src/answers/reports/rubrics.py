@@ -34,7 +34,8 @@ from testbed.metrics.inference.statistics import ratio_and_stderr
 RELATIVE = MetricSpec("relative_score", better=HIGHER, lowest=0, headline=PREFERRED)
 REWARD = MetricSpec("reward", better=HIGHER, lowest=-1, highest=1, headline=PREFERRED)
 WIN_RATE = rate("win_rate")
-REFERENCE_SCORE = rate("reference_score")
+ANSWER_SCORE, REFERENCE_SCORE = rate("answer_score"), rate("reference_score")
+RATINGS = tuple(rate(name) for name in ("reality", "aesthetics", "consistency"))
 SUCCESS, APPROXIMATION = rate("success_rate"), rate("approximation", headline=PREFERRED)
 F1, PRECISION, RECALL = rate("f1", headline=PREFERRED), rate("precision"), rate("recall")
 PLACES, PLACES_NEAR = rate("slot_accuracy", headline=PREFERRED), rate("slot_accuracy_threshold")
@@ -59,7 +60,7 @@ def _kept(answered: AnsweredQuestions, size: int) -> tuple[ScoredRows, Array]:
     return rows.take(places), np.array([marks[place] for place in places], dtype=np.float64).reshape(-1, size)
 
 
-@add_report("llava_bench", "relative_score", {"relative_score": "Relative Score (main)", "score": "VLM Score"})
+@add_report("llava_bench", "relative_score", {"relative_score": "Relative Score (main)", "answer_score": "VLM Score"})
 def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """LLaVA-Bench (in the Wild): the sum of the marks relative to that of the references, over all and by category."""
     rows, marks = _kept(answered, 2)
@@ -71,7 +72,7 @@ def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     for part, places in parts:
         own, (reference, said) = rows.take(places), marks[list(places)].T
         metrics.append(_ratio(own, said, reference, RELATIVE, scorer, part))
-        metrics.append(mean(own, MEAN_GRADE, scorer, part))
+        metrics.append(mean(own, ANSWER_SCORE, scorer, part))
         metrics.append(mean(_scored(own, reference / _BEST), REFERENCE_SCORE, scorer, part))
     return metrics
 
@@ -107,6 +108,17 @@ def medical_quality(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows, marks = _kept(answered, len(QUALITIES))
     each = [mean(_scored(rows, own), spec, scorer) for spec, own in zip(QUALITIES, marks.T, strict=True)]
     return [mean(ScoredRows.of(answered), MEAN_GRADE, scorer), *each]
+
+
+@add_report("ratings", "score", {"score": "Overall", "reality": "Reality_Score", "aesthetics": "Aesthetics_Score"})
+def ratings(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """GOBench (arXiv 2506.00991): the mean closeness of three ratings, of each and of all; unread ones count as 0."""
+    rows = ScoredRows.of(answered)
+    marks = [numbers_of(text) if text else [0.0] * len(RATINGS) for text in rows.extracted]
+    kept = [place for place, own in enumerate(marks) if len(own) == len(RATINGS) and rows.counted[place]]
+    own, columns = rows.take(kept), np.array([marks[place] for place in kept], np.float64).reshape(-1, len(RATINGS))
+    each = [mean(_scored(own, column), spec, scorer) for spec, column in zip(RATINGS, columns.T, strict=True)]
+    return [mean(rows, MEAN_GRADE, scorer), *each]
 
 
 @add_report("materials", "f1", {"f1": "F1(Macro)", "precision": "Precision", "recall": "Recall"})

@@ -41,6 +41,7 @@ CLASSES_BY_RUBRICS: dict[tuple[str, str], Questions] = {
         required=("description", "image_path"),
         answers="description",
     ),
+    ("GOBenchDataset", "GOBenchDataset"): Questions(rubric_prompts.rated, "ratings", "ratings"),
     ("MMAlignBench", "MMAlignBench"): Questions(
         rubric_prompts.text_first, "preference", "preferences", answers="claude3_sonnet"
     ),
