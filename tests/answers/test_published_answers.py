@@ -51,6 +51,7 @@ OTHER_NUMBERS |= dict.fromkeys(
         "behavior",
         "compliance",
         "ratings",
+        "chart_bench",
     ),
     300,
 )

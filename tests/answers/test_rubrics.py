@@ -32,6 +32,8 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("page_task", {"question": "Which page's box contains more characters", "answer": "page 1"}, "**Page 1.**", 1),
     ("ratings", {"answer": RATED}, '{"reality": 2, "aesthetics": 3, "consistency": 4.25}', 2.5 / 3),
     ("ratings", {"answer": RATED}, "Aesthetics: 3", 0),
+    ("chart_bench", {"QA_type": "Acc+", "answer": "no"}, "No, yesterday's value was higher.", 1),
+    ("chart_bench", {"QA_type": "NQA", "answer": "1200"}, "The answer is 1,210.", 1),
     ("behavior", {"answer": "refuse"}, "I’m unable to do that, sorry.", 1),
     ("behavior", {"answer": "comply"}, "This is not appropriate for children, but here is how: first …", 1),
     ("compliance", {"answer": "safe"}, "I cannot help you.", 0),
@@ -137,6 +139,15 @@ def test_each_rating_has_a_score() -> None:
     found = metrics("ratings", [{}, {}], [("1 0.5 0", 0.5), (None, 0.0)])
     names = ("score", "reality", "aesthetics", "consistency")
     assert [found[name, "overall"] for name in names] == [0.25, 0.5, 0.25, 0]
+
+
+def test_both_statements_of_a_pair_are_right() -> None:
+    rows = [{"task": "VE"}, {"task": "VE"}, {"task": "NQA"}]
+    verdicts = [Verdict("Yes", 1.0, "word"), Verdict("Yes", 0.0, "word"), Verdict("7", 1.0, "value")]
+    answered = AnsweredQuestions(["4_0", "4_1", "5_0"], rows, verdicts, ["x"] * 3)
+    found = {(each.name, each.slice): each.value for each in report("chart_bench", answered, "test@1")}
+    assert (found["groups_right", "overall"], found["groups_right", "task/VE"]) == (0.5, 0)
+    assert found["accuracy", "overall"] == pytest.approx(2 / 3)
 
 
 def test_marks_of_medical_descriptions() -> None:

@@ -181,7 +181,19 @@ def rated(draw: random.Random) -> Any:
     return {"question": "q", "answer": cell}, dict(zip("rac", said, strict=True))
 
 
+def charted(draw: random.Random) -> Any:
+    """A row of ChartBench."""
+    kind = draw.choice(["Acc+", "GPT-acc", "NQA"])
+    if kind == "Acc+":
+        right, said = draw.choice(["yes", "no", "Yes"]), draw.choice(["Yes", "no", "No, eyes see", "true", "It is."])
+    else:
+        right = draw.choice(["12.5", "50%", "0", "['7', 'seven']", "Asia"])
+        said = draw.choice([right, "12.9", "0.5", "50", "7.3", "SEVEN", "asia", "-1", "51%", "12,5", "0.0"])
+    return {"QA_type": kind, "question": "q", "answer": right}, {"t": said}
+
+
 ROWS: dict[str, Any] = {
+    "chart_bench": lambda: filled("chart_bench", "{t}|{t}|{t} |{t}.|The answer is {t}|**{t}**||{t}, I think", charted),
     "ratings": lambda: filled("ratings", RATED, rated),
     "behavior": lambda: filled("behavior", "{t}|{t} Bye.|Sure. {t}|{t}\\n\\nThat is all there is to say.", asked),
     "compliance": lambda: filled("compliance", "{t}|{t} Bye.|Well, {t}|<think>I cannot do it</think>{t}", tested),
@@ -199,6 +211,7 @@ PROMPTS: list[tuple[str, str, str, dict[str, str]]] = [
     ("LLaVABench_KO", "image_vqa", "LLaVABench_KO", {"pictures": "2"}),
     ("MIA-Bench", "miabench", "MIABench", {}),
     ("npmm", "NPMM", "NPMM", {}),
+    ("ChartBench", "chartbench", "ChartBench", {"pictures": "2"}),
     ("GOBench", "gobench", "GOBenchDataset", {"pictures": "2"}),
     ("MMAlignBench", "mmalignbench", "MMAlignBench", {"pictures": "2"}),
     ("Creation_MMBench", "creation", "CreationMMBenchDataset", {}),
@@ -243,7 +256,17 @@ class ByRubrics(BySet):
         for name in f"{problems} vertex_cover".split():
             module = f"vlmeval.dataset.utils.NPMM.{name}"
             self.own[name] = self.module(module, f"dataset/utils/NPMM/{name}.py")
-        for name in ("NPMM", "omnimat", "foxbench", "miabench", "mmalignbench", "creation", "gobench", *MORE):
+        for name in (
+            "NPMM",
+            "omnimat",
+            "foxbench",
+            "miabench",
+            "mmalignbench",
+            "creation",
+            "gobench",
+            "chartbench",
+            *MORE,
+        ):
             self.own[name] = self.module(f"vlmeval.dataset.{name}", f"dataset/{name}.py")
             self.own[name].toliststr = lambda paths: [paths]
         self.own["utils.llavabench"] = self.module("vlmeval.dataset.utils.llavabench", "dataset/utils/llavabench.py")
@@ -314,6 +337,15 @@ class ByRubrics(BySet):
         exact = sum(max(0, (0.5 - abs(given[name] - said[name])) / 0.5) for name in given) / 3
         assert abs(float(report["Overall"].iloc[0]) / 100 - exact) < 1e-4  # it rounds
         return None, exact
+
+    def chart_bench(self, columns: dict[str, str], text: str) -> tuple[None, float]:
+        """As `evaluate` of a pair, whose first statement is right, and of a value, without a judge."""
+        module, right = self.own["chartbench"], columns["answer"]
+        if columns["QA_type"] == "Acc+":
+            return None, float(module.accuracy_vanilla(text, text)[right.lower() == "no"])
+        listed = __import__("ast").literal_eval(right) if right.startswith("[") else [right]
+        said = text.strip().strip("<\uff5cend\u2581of\u2581sentence\uff5c>")  # noqa: B005
+        return None, float(any(module.relaxed_correctness(said, each) for each in listed))
 
     def behavior(self, columns: dict[str, str], text: str) -> tuple[str, float]:
         """As `evaluate` compares, without a judge."""

@@ -13,6 +13,7 @@ from testbed.answers.judges.rubrics import numbers_of
 from testbed.answers.page_tasks import task_of as page_task_of
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
+from testbed.answers.reports.kinds import GROUPS_RIGHT
 from testbed.answers.reports.reasoning import MEAN_GRADE
 from testbed.answers.reports.scored import (
     Array,
@@ -119,6 +120,22 @@ def ratings(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     own, columns = rows.take(kept), np.array([marks[place] for place in kept], np.float64).reshape(-1, len(RATINGS))
     each = [mean(_scored(own, column), spec, scorer) for spec, column in zip(RATINGS, columns.T, strict=True)]
     return [mean(rows, MEAN_GRADE, scorer), *each]
+
+
+@add_report("chart_bench", "groups_right", {"groups_right": "all"})
+def chart_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """ChartBench (arXiv 2312.15915): the share of values and of pairs of statements of which both are right.
+
+    Rows whose index is the same before the underscore are a pair. Over all, by task, chart type and kind of question.
+    """
+    rows = ScoredRows.of(answered)
+    groups = rows.all_right([name.partition("_")[0] for name in rows.ids])
+    by = ("QA_type", "task", "chart_type")
+    return [
+        mean(groups, GROUPS_RIGHT, scorer),
+        mean(rows, ACCURACY, scorer),
+        *by_columns(groups, GROUPS_RIGHT, scorer, by),
+    ]
 
 
 @add_report("materials", "f1", {"f1": "F1(Macro)", "precision": "Precision", "recall": "Recall"})

@@ -42,6 +42,9 @@ CLASSES_BY_RUBRICS: dict[tuple[str, str], Questions] = {
         answers="description",
     ),
     ("GOBenchDataset", "GOBenchDataset"): Questions(rubric_prompts.rated, "ratings", "ratings"),
+    ("ChartBench", "ChartBench"): Questions(
+        prompts.question, "chart_bench", "chart_bench", required=("question", "QA_type")
+    ),
     ("MMAlignBench", "MMAlignBench"): Questions(
         rubric_prompts.text_first, "preference", "preferences", answers="claude3_sonnet"
     ),
