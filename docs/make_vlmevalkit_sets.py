@@ -22,7 +22,7 @@ _OTHERS = "| class of VLMEvalKit | kind there | sets without a score here | reas
 _OTHERS += "|---|---|---|---|\n"
 # What a score needs and cannot be had here, by the class that scores.
 _CODE, _PDF = "runs code that a model wrote", "its pictures are pages of PDF files"
-_VIDEO, _SAFETY = "its pictures are frames of videos", "a judge's opinion of safety, without a right answer"
+_VIDEO = "its pictures are frames of videos"
 _ARCHIVE = "its pictures are in an archive beside the table"
 REASONS = {
     **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena"), _CODE),
@@ -30,8 +30,6 @@ REASONS = {
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
     **dict.fromkeys(("DSRBench", "STIBench", "VsiBench", "VsiSuperRecall", "VsiSuperCount", "MMSIVideoBench"), _VIDEO),
     **dict.fromkeys(("SiteBenchBase",), _VIDEO),
-    **dict.fromkeys(("MMSafetyBenchDataset", "MSSBenchDataset", "SIUOGenDataset", "XSTestDataset"), _SAFETY),
-    "FlamesDataset": _SAFETY,
     **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
     "M4Bench": "its pictures are in two columns",
     "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
@@ -40,7 +38,7 @@ REASONS = {
     **dict.fromkeys(("MMDUDataset", "ImageMTDataset"), "a conversation"),
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
-_ANSWERS = ("published_answers", "published_reasoning", "published_letters", "published_by_set", "published_by_set_2")
+_ANSWERS = [f"published_{name}" for name in ("answers", "reasoning", "letters", "by_set", "by_set_2", "by_set_3")]
 
 
 def recorded() -> Counter[str]:

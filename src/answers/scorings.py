@@ -11,8 +11,10 @@ from testbed.answers import (
     by_set,
     captions,
     chart_answers,
+    chart_bench,
     choice,
     documents,
+    graphs,
     grounding,
     hidden_words,
     mixed_sets,
@@ -20,13 +22,18 @@ from testbed.answers import (
     numbers_by_set,
     ocr_kinds,
     open_answers,
+    page_tasks,
+    ratings,
     reasoning,
+    refusals,
+    slots,
     transcriptions,
     yes_no,
 )
 from testbed.answers.boxes import of_corners, of_size
 from testbed.answers.clicks import Clicks
 from testbed.answers.columns import is_choice, list_options, options, truth
+from testbed.answers.judges.rubrics import RUBRICS
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import cmmmu as published_cmmmu
 from testbed.answers.published import kinds_by_set as published_kinds
@@ -256,6 +263,15 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
     "foresight": AnswerScoring(yes_no.yes_no, published_kinds.foresight, choices=yes_or_no),
     "ssi": AnswerScoring(mixed_sets.ssi, published_kinds.ssi),
+    "graph": AnswerScoring(graphs.solution, graphs.published_solution),
+    "slots": AnswerScoring(slots.slots, slots.published_slots),
+    "page_task": AnswerScoring(page_tasks.page_task, page_tasks.published_page_task),
+    **dict.fromkeys((*RUBRICS, "preference", "preference_in_both_orders"), _LEFT),
+    **dict.fromkeys(("safety", "effect", "harmless"), AnswerScoring(refusals.left, refusals.left, judged=True)),
+    "ratings": AnswerScoring(ratings.ratings, ratings.published_ratings),
+    "chart_bench": AnswerScoring(chart_bench.chart_bench, chart_bench.published_chart_bench),
+    "behavior": AnswerScoring(refusals.behavior, refusals.published_behavior),
+    "compliance": AnswerScoring(refusals.compliance, refusals.published_compliance),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.answers.judges.judging import pooled
 from testbed.answers.judges.label_files import read_labels
-from testbed.answers.judges.questions import JUDGINGS, METHOD, VERSION, Judging
+from testbed.answers.judges.questions import JUDGINGS, VERSION, Judging
 from testbed.answers.reports.report import REPORTS, report
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.scored import slice_name
@@ -197,7 +198,7 @@ def _final(asked: JudgeQuestions, judges: int) -> tuple[list[Verdict | None], Ar
     most = _of_panel(asked.judging, each)
     for place in asked.questions:
         if asked.judging.graded:
-            final[place] = None if np.isnan(most[place]) else Verdict(f"{most[place]:.6g}", float(most[place]), METHOD)
+            final[place] = None if np.isnan(most[place]) else pooled([of[place] for of in replies], float(most[place]))
             continue
         agreeing = (of[place] for of in replies if of[place] is not None)
         chosen = next((verdict for verdict in agreeing if verdict is not None and verdict.score == most[place]), None)

@@ -174,7 +174,18 @@ def test_cells_are_never_evaluated():
 
 
 SHARES = ("caption", "transcription", "key_information", "page_text", "sp_bench", "omni_3d", "hidden_words")
-SHARES += ("spar_bench", "cc_ocr", "chart_qa_pro", "mat", "mm_niah", "vlm2", "ocrbench_v2", "vtc")
+SHARES += (
+    "spar_bench",
+    "cc_ocr",
+    "chart_qa_pro",
+    "mat",
+    "mm_niah",
+    "vlm2",
+    "ocrbench_v2",
+    "vtc",
+    "page_task",
+    "ratings",
+)
 
 
 @pytest.mark.parametrize("name", SCORINGS)

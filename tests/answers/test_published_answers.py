@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.answers.judges.questions import JUDGINGS, judging_of
+from testbed.answers.judges.rubrics import RUBRICS, numbers_of
 from testbed.answers.scorings import SCORINGS
 from testbed.data.rows import Picture, Row
 from testbed.data.tables.known import known_tables
@@ -45,6 +47,13 @@ OTHER_NUMBERS |= dict.fromkeys(
         "temp_compass_yes_no",
         "vsi",
         "video_holmes",
+        "graph",
+        "slots",
+        "page_task",
+        "behavior",
+        "compliance",
+        "ratings",
+        "chart_bench",
     ),
     300,
 )
@@ -63,6 +72,12 @@ JUDGED = (
     "graded",
     "points",
     "mac_bench",
+    *RUBRICS,
+    "safety",
+    "effect",
+    "harmless",
+    "preference",
+    "preference_in_both_orders",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -75,7 +90,7 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    names = ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2")
+    names = ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2", "by_set_3")
     files = [f"published_{name}" for name in names]
     return [answer for file in files for answer in read(file)["answers"]]
 
@@ -115,9 +130,32 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
 
 
 def test_every_prompt_is_the_published_one():
-    files = ("published_reasoning", "published_letters", "published_by_set", "published_by_set_2")
+    names = ("reasoning", "letters", "by_set", "by_set_2", "by_set_3")
+    files = [f"published_{name}" for name in names]
     for name, columns, size, parts in [prompt for file in files for prompt in read(file)["prompts"]]:
         known = known_tables()[name]
         questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
         (turn,) = questions.prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))
         assert [part if isinstance(part, str) else part.name for part in turn] == parts, (name, columns)
+
+
+def test_marks_are_read_in_replies_as_published():
+    """As VLMEvalKit reads them, where it reads something; of LLaVA-Bench's pairs other forms are read besides."""
+    seen = Counter()
+    for kind, columns, reply, marks in read("published_by_set_3")["replies"]:
+        verdict = JUDGINGS[judging_of(kind)].verdict({"question": "?", **columns}, reply)
+        said = verdict and numbers_of(verdict.extracted)
+        if marks is not None:
+            assert said == pytest.approx(marks, abs=1e-3), (kind, reply)
+        elif said is not None:
+            assert kind.startswith("llava") or reply.startswith("total"), (kind, reply)
+        seen[kind] += 1
+    assert all(number >= 200 for number in seen.values())
+    assert set(seen) == set(RUBRICS) - {"medical_comparison"}  # as medical_quality
+
+
+def test_labels_are_read_in_replies_as_published():
+    """The same label and score in each reply that VLMEvalKit can read, and none in the others."""
+    for kind, columns, reply, label, score in read("published_by_set_3")["labels"]:
+        verdict = JUDGINGS[judging_of(kind)].verdict({"question": "?", **columns}, reply)
+        assert (verdict and (verdict.extracted, verdict.score)) == (label and (label, score)), (kind, reply)

@@ -1,11 +1,10 @@
 r"""Made ``published_by_set.json.gz``: what VLMEvalKit's own classes say of answers to sets with forms of their own.
 
-    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT [PART]
+    python tests/assets/make_published_by_set.py FOLDER_OF_VLMEVALKIT [MODULE]
 
 As ``make_published_answers.py``, whose forms of answers these are. Where VLMEvalKit asks a judge the file says that
 nothing was read. CC-OCR's evaluators import zss, apted, nltk and json_repair. The file was made once; it is not made
-again. With a part, such as 2, the rows, prompts and classes are those of ``published_by_set_2.py``, and so is the name
-of the file.
+again. A module beside this one, such as ``published_by_rubrics`` or ``published_by_set_2``, makes a file of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import importlib
 import random
 import sys
 import types
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -776,10 +776,10 @@ class BySet(Published):
         except (RuntimeError, ValueError):
             return None, 0.0
 
-    def prompts(self) -> list[Any]:
+    def prompts(self, asked: Sequence[tuple[str, str, str, dict[str, str]]] = tuple(PROMPTS)) -> list[Any]:
         """Set, columns, number of pictures, and the parts of VLMEvalKit's prompt."""
         found = []
-        for name, module, kind, columns in PROMPTS:
+        for name, module, kind, columns in asked:
             row = {"question": "What is it?", "answer": "A", **columns}
             size = int(row.pop("pictures", "1"))
             home = self.own[module] if module in self.own else getattr(self, module)
@@ -796,19 +796,26 @@ class BySet(Published):
             found.append([name, row, size, [part["value"] or "<0>" for part in made.build_prompt(line)]])
         return found
 
+    def more(self) -> dict[str, Any]:
+        """The prompts."""
+        return {"prompts": self.prompts()}
+
+
+PUBLISHED = BySet
+
 
 def main() -> None:
     """Writes the file."""
-    part = importlib.import_module(f"published_by_set_{sys.argv[2]}") if len(sys.argv) > 2 else sys.modules[__name__]
-    path = PATH.with_name(f"published_by_set_{sys.argv[2]}.json.gz") if len(sys.argv) > 2 else PATH
+    of = importlib.import_module(sys.argv[2]) if len(sys.argv) > 2 else sys.modules[__name__]
+    path = of.PATH
     if path.exists():
         raise SystemExit(f"{path} exists; a file is made once")
     import numpy  # noqa: F401
     import pandas  # noqa: F401
 
-    published = part.BySet(Path(sys.argv[1]))
-    rows = {kind: partial(lambda make: make()[:NUMBER], make) for kind, make in part.ROWS.items()}
-    write(path, published, rows, {"prompts": published.prompts()}, part.__doc__ or "")
+    made = of.PUBLISHED(Path(sys.argv[1]))
+    rows = {kind: partial(lambda make: make()[:NUMBER], make) for kind, make in of.ROWS.items()}
+    write(path, made, rows, made.more(), of.__doc__ or "")
 
 
 if __name__ == "__main__":

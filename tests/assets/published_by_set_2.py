@@ -18,6 +18,8 @@ from typing import Any
 from make_published_answers import Empty, Published, choices
 from make_published_by_set import Rows, filled
 
+PATH = Path(__file__).resolve().parent / "published_by_set_2.json.gz"
+
 SAID = """
     {t}|{t}.|The answer is {t}.|**{t}**|\\boxed{{{t}}}|I see {u}, so {t}|{u} {t}|{t} or {u}|
     Answer: {t}|({t})|{t}, {t}
@@ -613,3 +615,10 @@ class BySet(Published):
                 ]
             )
         return found
+
+    def more(self) -> dict[str, Any]:
+        """The prompts."""
+        return {"prompts": self.prompts()}
+
+
+PUBLISHED = BySet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,17 @@ class Judging:
         if self.when == "unparsed":
             return verdict.extracted is None
         return self.when == "always" or not verdict.score >= 1
+
+
+def pooled(verdicts: Sequence[Verdict | None], score: float) -> Verdict:
+    """The verdict of a panel with its mean score, and the mean of each mark where each verdict has several."""
+    marks = [verdict.extracted.split() for verdict in verdicts if verdict is not None and verdict.extracted]
+    try:
+        columns = [[float(mark) for mark in same] for same in zip(*marks, strict=True)]
+    except ValueError:
+        columns = []
+    means = [sum(column) / len(column) for column in columns] if len(columns) > 1 else [score]
+    return Verdict(" ".join(f"{value:.6g}" for value in means), score, "judge")
 
 
 JUDGINGS: Kinds[Judging] = Kinds("kind of judging")

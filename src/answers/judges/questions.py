@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testbed.answers.columns import is_choice, list_options, options, references, truth
-from testbed.answers.judges import pairs, points, reasoning, videos  # noqa: F401  # each adds its own
+from testbed.answers.judges import pairs, points, preferences, reasoning, rubrics, safety, videos  # noqa: F401  # each adds its own
 from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
 from testbed.answers.named_options import Options

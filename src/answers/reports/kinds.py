@@ -20,9 +20,10 @@ from testbed.metrics.inference.clusters import cluster_count
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
-MEAN_OVER_KINDS = rate("mean_over_kinds", headline=PREFERRED + 1)  # the mean score of rows stands beside it
+MEAN_OVER_KINDS = rate("mean_over_kinds", headline=PREFERRED)
 EXACT_MATCH, JACCARD = rate("exact_match", headline=PREFERRED), rate("jaccard")
-SHARE_OF_POINTS = rate("share_of_points", headline=PREFERRED + 1)
+GRADE = rate("score")  # where another number is the main one
+SHARE_OF_POINTS = rate("share_of_points", headline=PREFERRED)
 MEAN_OVER_TESTS = rate("mean_over_tests", headline=PREFERRED)
 
 _COLUMNS = (
@@ -112,8 +113,8 @@ def question_types(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     labels = rows.labels("question_type")
     return [
         mean_of_means(rows, MEAN_OVER_KINDS, scorer, labels),
-        mean(rows, MEAN_GRADE, scorer),
-        *sliced(rows, MEAN_GRADE, scorer, "question_type", labels),
+        mean(rows, GRADE, scorer),
+        *sliced(rows, GRADE, scorer, "question_type", labels),
     ]
 
 
@@ -123,11 +124,11 @@ def spar_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     tasks = rows.labels("task")
     levels = [None if task is None else _spar_level(task) for task in tasks]
-    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, tasks), mean(rows, MEAN_GRADE, scorer)]
+    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, tasks), mean(rows, GRADE, scorer)]
     for level in values_of(levels):
         own = rows.where(levels, level)
         metrics.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, own.labels("task"), slice_name("level", level)))
-    return [*metrics, *sliced(rows, MEAN_GRADE, scorer, "task", tasks)]
+    return [*metrics, *sliced(rows, GRADE, scorer, "task", tasks)]
 
 
 def _spar_level(task: str) -> str:
@@ -153,7 +154,7 @@ def cc_ocr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     values = [each.value for each in found if each.value is not None]
     counted = int(rows.counted.sum())
     total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, counted, scorer=scorer)
-    return [total, *found, mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, "set", sets)]
+    return [total, *found, mean(rows, GRADE, scorer), *sliced(rows, GRADE, scorer, "set", sets)]
 
 
 @add_report("olympiad", "accuracy", {"accuracy": "AVG"})
@@ -178,7 +179,7 @@ def points(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     labels = rows.labels("SUB_DATASET")
     parts = {OVERALL: rows} | {slice_name("competition", each): rows.where(labels, each) for each in values_of(labels)}
-    return [*(_share(part, scorer, name) for name, part in parts.items()), mean(rows, MEAN_GRADE, scorer)]
+    return [*(_share(part, scorer, name) for name, part in parts.items()), mean(rows, GRADE, scorer)]
 
 
 def _share(rows: ScoredRows, scorer: str, part: str) -> Metric:

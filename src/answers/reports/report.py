@@ -14,6 +14,8 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     pairs,
     question_variants,
     reasoning,
+    rubrics,
+    safety,
     sub_tasks,
     videos,
     we_math,

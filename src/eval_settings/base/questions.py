@@ -11,6 +11,7 @@ from testbed.answers import prompts
 from testbed.data.video_frames import Frames
 from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY_JUDGES
+from testbed.eval_settings.base.sets_by_rubrics import CLASSES_BY_RUBRICS, SETS_BY_RUBRICS
 from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
 from testbed.eval_settings.base.sets_of_kinds import CLASSES_OF_KINDS, SETS_OF_KINDS
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
@@ -146,6 +147,7 @@ BENCHMARKS: dict[str, Questions] = {
     **SETS_BY_JUDGES,
     **SETS_BY_RULES,
     **SETS_OF_KINDS,
+    **SETS_BY_RUBRICS,
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -179,6 +181,7 @@ _CLASSES = {
     **CLASSES_BY_JUDGES,
     **CLASSES_BY_RULES,
     **CLASSES_OF_KINDS,
+    **CLASSES_BY_RUBRICS,
 }
 
 
