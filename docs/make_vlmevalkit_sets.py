@@ -14,6 +14,7 @@ from pathlib import Path
 
 from testbed.data.tables.known import known_tables
 from testbed.eval_settings.base.questions import questions_of
+from testbed.eval_settings.base.videos import framed_names
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "vlmevalkit.md"
@@ -28,8 +29,7 @@ REASONS = {
     **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena"), _CODE),
     "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
-    **dict.fromkeys(("DSRBench", "STIBench", "VsiBench", "VsiSuperRecall", "VsiSuperCount", "MMSIVideoBench"), _VIDEO),
-    **dict.fromkeys(("SiteBenchBase",), _VIDEO),
+    **dict.fromkeys(("MMSIVideoBench", "SiteBenchBase"), _VIDEO),
     **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
     "M4Bench": "its pictures are in two columns",
     "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
@@ -38,7 +38,9 @@ REASONS = {
     **dict.fromkeys(("MMDUDataset", "ImageMTDataset"), "a conversation"),
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
-_ANSWERS = [f"published_{name}" for name in ("answers", "reasoning", "letters", "by_set", "by_set_2", "by_set_3")]
+_ANSWERS = [
+    f"published_{name}" for name in ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2", "by_set_3")
+]
 
 
 def recorded() -> Counter[str]:
@@ -55,7 +57,8 @@ def tables() -> str:
     scored: dict[tuple[str, str], list[str]] = {}
     others: dict[tuple[str, str], list[str]] = {}
     for name, known in known_tables().items():
-        questions = questions_of(name, known.kind, known.prompt_class, known.score_class)
+        framed = framed_names(name)  # a table of videos, which is asked by these
+        questions = questions_of(framed[0] if framed else name, known.kind, known.prompt_class, known.score_class)
         if questions is None:
             others.setdefault((known.score_class, known.kind), []).append(name)
         else:

@@ -1,4 +1,4 @@
-"""Rows, prompts and VLMEvalKit's own verdicts for ``make_published_by_set.py FOLDER 2``."""
+"""Rows, prompts and VLMEvalKit's own verdicts for ``make_published_by_set.py FOLDER published_by_set_2``."""
 
 from __future__ import annotations
 
