@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Nesting(threading.local):
-    """Whether this thread runs an operation: they nest, and only the outermost one is repeated."""
+    """Marks that this thread runs an operation: they nest, and only the outermost one is repeated."""
 
     active = False
 

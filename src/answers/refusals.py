@@ -1,4 +1,4 @@
-"""Whether an answer complies with a request or refuses it (MSSBench, arXiv 2410.06172; XSTest, arXiv 2308.01263)."""
+"""Compliance and refusal of requests (MSSBench, arXiv 2410.06172; XSTest, arXiv 2308.01263)."""
 
 from __future__ import annotations
 

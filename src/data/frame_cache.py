@@ -28,7 +28,7 @@ def place_of(what: object) -> Path:
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[bytes]] | None:
-    """What `write` wrote; None if it is missing or damaged."""
+    """Reads what `write` wrote; None if it is missing or damaged."""
     try:
         data = path.read_bytes()
         end = _HEADER + int.from_bytes(data[:_HEADER], "big")

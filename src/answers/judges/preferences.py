@@ -55,7 +55,7 @@ def _criteria(columns: Columns) -> str:
 
 
 def read(columns: Columns, reply: str) -> Verdict | None:
-    """How much better B is, from 0 (A clearly) to 1 (B clearly); None without a verdict, or with different ones."""
+    """The preference for B, from 0 (A clearly) to 1 (B clearly); None without a verdict, or with different ones."""
     found = {_degree("".join(said.split()).upper()) for said in _SAID.findall(reply)}
     if len(found) != 1:
         return None

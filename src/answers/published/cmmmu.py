@@ -52,7 +52,7 @@ def _letters(text: str, choices: Mapping[str, str]) -> str | None:
 
 
 def statement(columns: Columns, text: str) -> Verdict:
-    """Whether more of the deciding parts of an answer say that a statement is right, or that it is wrong."""
+    """Reads whether a statement is right or wrong, by the majority of the deciding parts of an answer."""
     parts = [part for part in set(_parts(text, _BEFORE_WORD)) if not any(word in part for word in EITHER_WORDS)]
     right = sum(any(word in part for word in RIGHT_WORDS) for part in parts)
     wrong = sum(
@@ -88,7 +88,7 @@ def _normalized(text: str, right: str) -> str | float | None:
 
 
 def _parts(text: str, before: Sequence[str], at_last: Sequence[str] = ()) -> list[str]:
-    """Of each sentence the shortest part after one of some words; the whole text where there are none."""
+    """Returns the shortest part of each sentence after one of some words; the whole text where there are none."""
     text = text.strip("。").strip()
     sentences = re.split(r"。|\n", text)
     found = []

@@ -56,7 +56,7 @@ def _read(text: str) -> tuple[str | None, str]:
 
 
 def after_thoughts(text: str) -> str:
-    """What follows the last end of thoughts, else their last beginning; else the text."""
+    """Returns the text after the last end of thoughts, else their last beginning; else the text."""
     ends = list(_ENDS_THOUGHT.finditer(text)) or list(_BEGINS_THOUGHT.finditer(text))
     return text[ends[-1].end() :].strip() if ends else text
 

@@ -80,7 +80,7 @@ def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 @add_report("preferences", "reward", {"reward": "Reward", "win_rate": "Win Rate"})
 def preferences(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """How much answers are preferred to recorded ones, from −1 to 1, and how often: over all, by type and category."""
+    """The preference for answers over recorded ones, from −1 to 1, and its rate: over all, by type and category."""
     rows = ScoredRows.of(answered)
     won = np.where(rows.counted, rows.scores > 0.5, np.nan)
     metrics = []

@@ -32,7 +32,7 @@ class SubtitleForm:
 
 
 def at_frames(text: str, frames: SelectedFrames, row: Columns) -> str:
-    """What is said at the time of each frame (Video-MME, WorldSense): a file in SubRip's form."""
+    """Returns the words at the time of each frame (Video-MME, WorldSense): a file in SubRip's form."""
     return "\n".join(said_at(read_srt(text), frames.times))
 
 

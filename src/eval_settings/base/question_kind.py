@@ -1,4 +1,4 @@
-"""What a benchmark that is a table of questions consists of."""
+"""The parts of a benchmark that is a table of questions."""
 
 from __future__ import annotations
 
