@@ -9,7 +9,13 @@ from testbed.answers.boxes import Box, contains_centre
 from testbed.answers.choice import multiple_choice, read_choice
 from testbed.answers.columns import options, truth
 from testbed.answers.published.options_by_set import as_letter
-from testbed.answers.published.short_answers_by_set import GRIDS, TRUE_OR_FALSE, WORDS, visfactor_value
+from testbed.answers.published.short_answers_by_set import (
+    GRIDS,
+    TRUE_OR_FALSE,
+    VISFACTOR_WORDS,
+    WORDS,
+    visfactor_value,
+)
 from testbed.answers.reasoning import same
 from testbed.answers.texts import comparable, final_text, marked, open_answer
 from testbed.answers.verdict import Verdict
@@ -69,7 +75,7 @@ def visfactor(columns: Columns, text: str) -> Verdict:
         return Verdict(None, 0.0, method)
     test, right = columns.get("category_id", ""), truth(columns)
     if test in TRUE_OR_FALSE or (test == "VZ3" and right in ("T", "F")):
-        word = {"t": "T", "1": "T", "y": "T", "f": "F", "0": "F", "n": "F"}.get(comparable(answer)[:1])
+        word = VISFACTOR_WORDS.get(comparable(answer))
         return Verdict(word, float(word == right), method if word else "none")
     if test in WORDS:
         return Verdict(answer, float(comparable(answer) in map(comparable, right.split(","))), method)

@@ -40,7 +40,7 @@ _NUMBERED = ("visual-reasoning", "find-image")  # categories of MM-NIAH whose ri
 _POINT = re.compile(r"point\s*([12])\b", re.IGNORECASE)
 _TRUE_OR_FALSE = re.compile(r"(?<![\w'])(T|F|true|false)(?![\w'])", re.IGNORECASE)
 _DISTANCE = re.compile(
-    r"(\d+(?:\.\d+)?)\s*(?:\\text\{)?\s*"
+    r"(?<!\d)(?<!\d\.)(\d+(?:\.\d+)?)\s*+(?:\\text\{)?\s*+"  # from the beginning of a number alone: it may be long
     r"(centimet(?:er|re)s?|cm|met(?:er|re)s?|millimet(?:er|re)s?|mm|m|feet|foot|ft|inch(?:es)?|in)\b",
     re.IGNORECASE,
 )

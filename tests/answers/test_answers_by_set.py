@@ -40,6 +40,8 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
     ("vlm_blind", {"task": "Counting Grid - Blank Grids", "answers": "4,5"}, "It has 4 rows and 5 columns.", 1),
     ("vlm_blind", {"task": "Olympic Counting - Circles", "answers": "5"}, "15", 0),
     ("visfactor", {"category_id": "CF1", "answer": "T"}, "The answer is True.", 1),
+    ("visfactor", {"category_id": "CF1", "answer": "T"}, "Tiger", 0),
+    ("q_spatial", {"answer": "(1.5, 'm')"}, "7" * 20_000, 0),  # given up at once
     ("visfactor", {"category_id": "CF3", "answer": "(2, 3)"}, '{"answer": "row 2, column 3"}', 1),
     ("visfactor", {"category_id": "CS1", "answer": "piano,grand piano"}, '{"answer": "Grand piano"}', 1),
     ("unit_box", {"answer": "[0.2, 0.2, 0.4, 0.4]"}, "x1=0.1, x2=0.9; so [0.25 0.25 0.35 0.35]", 1),

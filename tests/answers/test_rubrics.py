@@ -223,3 +223,10 @@ def test_tasks_and_disciplines_are_slices() -> None:
     assert (found["score", "task/translation"], found["score", "sub_task/en_line"]) == (0.4, 0.8)
     found = metrics("disciplines", [{"discipline": "Physics"}, {"discipline": "Law"}], [("x", 1.0), ("y", 0.0)])
     assert (found["accuracy", "overall"], found["accuracy", "discipline/Physics"]) == (0.5, 1)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["mia_bench", "medical_quality", "safety", "harmless"])
+def test_a_reply_that_is_a_long_run_of_blanks_or_marks_is_given_up_at_once(kind):
+    for reply in ("x" + " " * 8000 + "x", "*" * 8000, "class " + " " * 8000 + "x"):
+        assert JUDGINGS[kind].read({"answer": "a"}, reply) is None

@@ -17,8 +17,11 @@ from testbed.answers.verdict import Verdict
 
 METHOD = "judge"
 _PAIR = re.compile(r"\W*(\d+(?:\.\d+)?)(?:\s*/\s*10)?[\s,]+(\d+(?:\.\d+)?)(?:\s*/\s*10)?\W*")
-_OUT_OF = re.compile(r"([^:,;\n]+?)\s*:\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
-_MARK = re.compile(r"\W*([\w ]+?)\W*[:：]\W*([0-2])(?:\.0+)?(?:\s*/\s*2)?\W*")
+_OUT_OF = re.compile(r":\s*+(\d+(?:\.\d+)?)\s*+/\s*+(\d+(?:\.\d+)?)")
+_BEFORE_NAME = re.compile(r"[:,;]")
+_NAME_AND_MARK = re.compile(r"([^:：]*+)[:：](.*)", re.DOTALL)
+_NAME = re.compile(r"\W*+(\w(?:[\w ]*\w)?)\W*+")
+_MARK = re.compile(r"\W*+([0-2])(?:\.0+)?(?:\s*/\s*2)?\W*+")
 _TOTAL = "total score"
 _BEST = 10  # of LLaVA-Bench
 
@@ -83,11 +86,21 @@ def _components(columns: Columns) -> list[tuple[str, str]]:
 
 def _total(columns: Columns, reply: str) -> Verdict | None:
     """MIA-Bench: the share of the points of each component, and of all of them, in the first line."""
-    said = [(match[1].lower(), float(match[2]), float(match[3])) for match in _OUT_OF.finditer(_first_line(reply))]
+    said = _named_points(_first_line(reply))
     if not said or _TOTAL not in said[-1][0] or any(not 0 <= points <= most or not most for _, points, most in said):
         return None
     shares = [points / most for _, points, most in said]
     return _verdict(shares, shares[-1])
+
+
+def _named_points(line: str) -> list[tuple[str, float, float]]:
+    """The name before each ``: points / most``, in lower case, and both numbers."""
+    found, end = [], 0
+    for match in _OUT_OF.finditer(line):
+        name = _BEFORE_NAME.split(line[end : match.start()])[-1]
+        found += [(name.strip().lower(), float(match[1]), float(match[2]))] if name else []
+        end = match.end()
+    return found
 
 
 @dataclass(frozen=True)
@@ -97,8 +110,11 @@ class _Named:
     names: Sequence[str]
 
     def __call__(self, columns: Columns, reply: str) -> Verdict | None:
-        matches = [_MARK.fullmatch(line) for line in reply.splitlines()]
-        found = {match[1].strip().lower().replace(" ", "_"): float(match[2]) for match in matches if match}
+        found: dict[str, float] = {}
+        for parts in filter(None, map(_NAME_AND_MARK.fullmatch, reply.splitlines())):
+            name, mark = _NAME.fullmatch(parts[1]), _MARK.fullmatch(parts[2])
+            if name and mark:
+                found[name[1].lower().replace(" ", "_")] = float(mark[1])
         if not set(self.names) <= set(found):
             return None
         marks = [found[name] / 2 for name in self.names]

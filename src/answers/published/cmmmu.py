@@ -22,7 +22,7 @@ _BEFORE_WORD = ("是", "为", "所以", "判断", "陈述", "说法", "表达", 
 _MARKS = (":", ",", ".", "!", "?", ";", "'")
 _NUMBERS = (
     re.compile(r"-?\d{1,3}(?:，\d{3})+"),
-    re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+"),
+    re.compile(r"(?:-|(?<!\d))\d+(?:\.\d+)?[eE][+-]?\d+"),
     re.compile(r"-?(?:\d+\.\d+|\.\d+|\d+)(?![eE][+-]?\d+)(?!，\d)"),
 )
 _LETTER = re.compile(r"[a-zA-Z]")

@@ -27,7 +27,7 @@ _JSON_ANSWER = re.compile(r'\{\s*"answer"\s*:\s*(.+?)\s*\}')
 TRUE_OR_FALSE = frozenset("CF1 CF2 MV1 MV2 MV3 P3 RL2 S1 S2 SS2 VZ1 VZ2".split())
 WORDS = frozenset("CS1 CS2 CS3".split())
 _TRUE, _FALSE = ("t", "y", "1", "true", "yes"), ("f", "n", "0", "false", "no")
-_VISFACTOR_WORDS = dict.fromkeys(_TRUE, "T") | dict.fromkeys(_FALSE, "F")
+VISFACTOR_WORDS = dict.fromkeys(_TRUE, "T") | dict.fromkeys(_FALSE, "F")
 _NUMBER = r"(\d?(?:\.\d+)?)"
 _UNIT_BOX = re.compile(rf"{_NUMBER},\s?{_NUMBER},\s?{_NUMBER},\s?{_NUMBER}")
 _PHYX_FINAL = re.compile(
@@ -66,7 +66,7 @@ def visfactor(columns: Columns, text: str) -> Verdict:
     said = _without_quotes(found[-1].strip()) if found else ""
     test, right = columns.get("category_id", ""), truth(columns)
     if test in TRUE_OR_FALSE or (test == "VZ3" and not columns.get("additional", "nan").isdigit()):
-        word = _VISFACTOR_WORDS.get(said.lower())
+        word = VISFACTOR_WORDS.get(said.lower())
         return Verdict(word, float(word == right), "true or false" if word else "none")
     if test in WORDS:
         return Verdict(said if found else None, float(said.lower() in right.lower().split(",")), "word")
