@@ -89,8 +89,9 @@ def test_another_judge_judges_stored_answers_and_more_samples_need_only_what_is_
     questions = set(toys.asked)
     toys.shown.clear()
     toys.asked.clear()
-    assert toys.run(SECOND, limit=100).of("derived")
-    assert toys.shown == []
+    report = toys.run(SECOND, limit=100)
+    assert report.of("derived")
+    assert toys.shown == [], report.checks  # why stored answers were doubted
     assert sorted(toys.asked) == sorted(questions)
     assert toys.accuracy(SECOND) == toys.accuracy(FIRST)
     toys.asked.clear()
@@ -129,7 +130,9 @@ def test_a_question_that_the_judge_cannot_answer_is_no_verdict_and_is_asked_agai
 def test_a_judge_that_always_fails_fails_the_cell_and_keeps_the_answers(toys: Toys) -> None:
     toys.run(SECOND, limit=50)
     toys.mute = set(toys.asked)
-    (failed,) = toys.run(FIRST, limit=50).of("failed")
+    report = toys.run(FIRST, limit=50)
+    (failed,) = report.of("failed")
+    assert report.checks == []
     assert failed.reason == "toy-judge failed to answer: RunError: it fails on every sample: ValueError: no comment"
     toys.mute.clear()
     assert toys.run(FIRST, limit=50).ok
