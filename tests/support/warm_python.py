@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import importlib.util
 import json
@@ -42,6 +43,8 @@ HEAVY = (
     "testbed.tasks.judged_answers",
 )
 
+LIMIT = 240  # seconds for a program; a test has 300
+
 STARTING_WORKERS = frozenset({"run", "watch", "corrupt", "rescore", "verify"})  # commands of testbed
 LARGE_PAGE, MADV_COLLAPSE = 1 << 21, 25
 
@@ -61,18 +64,30 @@ class WarmPython:
         with contextlib.suppress(FileExistsError):
             address.with_suffix(".started").touch(exist_ok=False)
             self._server = subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE)
-        self._link = _connected(address)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._link = _connected(self._address)
         self._answers = self._link.makefile("r")
 
     def run(
         self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str], anew: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """What running a script in a folder gives; with testbed imported anew where another checkout runs."""
+        """What running a script in a folder gives; with testbed imported anew where another checkout runs.
+
+        One that hangs is ended, and its standard error then holds what each of its threads was doing.
+        """
         # Under names that no source file says: those count as files that a program may read.
         out, err = (folder / f"{name}-{os.getpid()}" for name in (".stdout", ".stderr"))
         request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment), "anew": anew}
         self._link.sendall(json.dumps({**request, "out": str(out), "err": str(err)}).encode() + b"\n")
-        code = json.loads(self._answers.readline())
+        try:
+            code = json.loads(self._answers.readline())
+        except BaseException:  # a test's time is over, say: the next program is not to be given this one's answer
+            self._answers.close()
+            self._link.close()
+            self._connect()
+            raise
         told = [path.read_text() for path in (out, err)]
         out.unlink()
         err.unlink()
@@ -198,6 +213,7 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
             os.dup2(
                 os.open(path, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor
             )
+        faulthandler.dump_traceback_later(LIMIT, exit=True, file=2)
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
