@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import nbformat
@@ -14,6 +15,7 @@ spec = importlib.util.spec_from_file_location("make_notebooks", ROOT / "docs" / 
 make_notebooks = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(make_notebooks)
 NOTEBOOKS, code = make_notebooks.NOTEBOOKS, make_notebooks.code
+CLASS = re.compile(r"\b(zero|one|two|three|four|five|six|seven|eight|nine)\b")
 
 
 def texts(cell: nbformat.NotebookNode, kind: str = "text/plain") -> list[str]:
@@ -36,9 +38,9 @@ def test_notebooks_are_stored_with_what_their_cells_show(path, run):
     nbformat.validate(book)
     for stored, cell in zip(code(book), run[path.name[0]], strict=True):
         for kind in ("text/plain", "text/html"):
-            shown, said = (" ".join(texts(each, kind)) for each in (cell, stored))
             # Accuracies are percentages there. On another processor the models that are trained here answer some images
-            # otherwise: other samples are listed then, and p values are other ones.
+            # otherwise: other samples are listed then, with other classes, and p values are other ones.
+            shown, said = (CLASS.sub("0", " ".join(texts(each, kind))) for each in (cell, stored))
             assert_near(shown, said, "run: python docs/make_notebooks.py", fractions=None, whole=False)
         assert len(stored.outputs) == len(cell.outputs)
 
