@@ -33,7 +33,7 @@ def executed(paths: list[Path], folder: Path) -> list[Any]:
     for place, book in enumerate(books):
         (folder / str(place)).mkdir()
         whole.cells += [nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {folder / str(place)}"), *code(book)]
-    NotebookClient(whole, timeout=200, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(whole, timeout=400, resources={"metadata": {"path": str(folder)}}).execute()
     for book in books:
         for number, cell in enumerate(code(book), 1):
             cell.execution_count = number

@@ -43,7 +43,7 @@ HEAVY = (
     "testbed.tasks.judged_answers",
 )
 
-LIMIT = 240  # seconds for a program; a test has 300
+LIMIT = 400  # seconds for a program; a test has 600
 
 STARTING_WORKERS = frozenset({"run", "watch", "corrupt", "rescore", "verify"})  # commands of testbed
 LARGE_PAGE, MADV_COLLAPSE = 1 << 21, 25
