@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from testbed.db.base import Database
 from testbed.db.connection.urls import display_url
 from testbed.db.payloads.encoding import delete_uri
+from testbed.db.payloads.far import is_silence
 from testbed.db.payloads.locations import Location
 from testbed.db.tables import EvaluationRow, OutputChunkRow
 from testbed.errors import StoreError
@@ -26,10 +27,12 @@ class File(NamedTuple):
     Attributes:
         uri: The file.
         ours: Whether it is certainly one of the outputs of this store.
+        place: The URL of the folder or bucket that holds it and other outputs.
     """
 
     uri: str
     ours: bool
+    place: str
 
 
 def payload_owner(database: Database, row: EvaluationRow) -> str:
@@ -49,25 +52,31 @@ def files_of(database: Database, session: Session, condition: Any) -> list[File]
     found = []
     for chunk, evaluation in rows:
         owner = payload_owner(database, evaluation)
-        ours = Location.of(chunk).is_deletable(evaluation.fingerprint, owner, trusted)
-        found.append(File(str(chunk.uri), ours))
+        location = Location.of(chunk)
+        ours = location.is_deletable(evaluation.fingerprint, owner, trusted)
+        found.append(File(location.uri, ours, location.base))
     return found
 
 
 def delete_files(
     files: Iterable[File], left: Callable[[str, str], None] = lambda uri, why: log.debug("%s: %s", uri, why)
 ) -> None:
-    """Deletes the files that belong to this store.
+    """Deletes the files that belong to this store; a place that does not answer is asked once.
 
     Args:
         files: The result of `files_of`.
         left: Called with each file that stays, and the reason.
     """
+    silent: set[str] = set()
     for file in files:
         if not file.ours:
             left(file.uri, "it does not have the name or the place of this store's outputs")
-            continue
-        try:
-            delete_uri(file.uri)
-        except StoreError as error:
-            left(file.uri, str(error))
+        elif file.place in silent:
+            left(file.uri, f"not tried, since {file.place} did not answer")
+        else:
+            try:
+                delete_uri(file.uri)
+            except StoreError as error:
+                left(file.uri, str(error))
+                if error.__cause__ is not None and is_silence(error.__cause__, file.uri):
+                    silent.add(file.place)

@@ -541,6 +541,17 @@ def test_files_that_cannot_be_deleted_are_told_and_the_rest_of_the_purge_is_done
     assert [why.endswith("cannot be deleted: ClientError: the payload is not completed") for why in left] == [True]
 
 
+def test_a_purge_asks_a_place_that_does_not_answer_once(unsteady: Store, builder: Any) -> None:
+    for name in ("a", "b", "c"):
+        builder(unsteady).complete(name)
+        unsteady.removal.hide(name, "val")
+    Unsteady.error, Unsteady.times = TimeoutError(), 10**6
+    left: list[str] = []
+    assert unsteady.removal.purge(lambda uri, why: left.append(why))[0] == 3
+    assert [why.startswith("not tried, since unsteady://") for why in left] == [False, True, True]
+    assert 10**6 - Unsteady.times <= 4
+
+
 def test_what_is_not_there_or_not_allowed_is_not_tried_again(unsteady: Store, builder: Any) -> None:
     evaluation = builder(unsteady).complete()
     for error in (FileNotFoundError("gone"), PermissionError("forbidden")):

@@ -71,7 +71,7 @@ def purge(payload_url: str | None, override: bool, db_url: str | None) -> int:
     if left:
         say(
             f"note: {count(len(left), 'file')} in all; if outputs of this store were moved there, or the store was,"
-            " name their place with --payload-url",
+            " name their place with --payload-url; testbed store gc lists files that no evaluation refers to",
             err=True,
         )
     return 0
