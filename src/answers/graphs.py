@@ -59,7 +59,9 @@ def solution(columns: Columns, text: str) -> Verdict:
         return Verdict(None, 0.0, why)
     labels = [*_LABEL.finditer(final)]
     rest = final[labels[-1].end() :] if labels else final
-    found = [match[0] for pattern in (_TWO_LISTS, _PATH, _BRACKETS) for match in [*pattern.finditer(rest)][-1:]]
+    closed = rest[: max(map(rest.rfind, "]})")) + 1]  # brackets that stay open would be looked through again and again
+    forms = ((_TWO_LISTS, closed), (_PATH, rest), (_BRACKETS, closed))
+    found = [match[0] for pattern, part in forms for match in [*pattern.finditer(part)][-1:]]
     said = found[0] if found else rest.splitlines()[0] if labels and rest.strip() else ""
     plain = said if _TWO_LISTS.fullmatch(said) else f"[{', '.join(re.findall(r'-?[0-9]+', said))}]"
     return published_solution(_named(columns), f"{_ANSWER} {plain}")

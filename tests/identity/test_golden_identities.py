@@ -154,11 +154,17 @@ LATER = ("captioning", "clip_score", "caption_similarity", "overlap")  # refused
 RAISED = tuple(f"is of {name}@1, computed by {name}@2" for name in LATER)
 
 
-def told(metrics: Iterable[Metric]) -> list[str]:
-    return sorted(
-        repr((_as_first(each.scorer), each.name, each.slice, each.value, each.n, each.stderr or None))
+def told(metrics: Iterable[Metric]) -> dict[tuple[object, ...], tuple[float, float]]:
+    """Values and standard errors, by what they are of, and whether there is a value."""
+    return {
+        (_as_first(each.scorer), each.name, each.slice, each.n, each.value is None): (each.value or 0, each.stderr or 0)
         for each in metrics
-    )
+    }
+
+
+def near(values: dict[Any, tuple[float, float]]) -> dict[Any, Any]:
+    """What equals these values but for the last bits of a sum, in which processors differ."""
+    return {key: pytest.approx(value, rel=1e-13, abs=1e-15, nan_ok=True) for key, value in values.items()}
 
 
 def _as_first(scorer: str | None) -> str | None:
@@ -167,7 +173,7 @@ def _as_first(scorer: str | None) -> str | None:
     return f"{name}{at}1" if name in LATER else scorer
 
 
-def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tmp_path: Path) -> None:
+def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs(tmp_path: Path) -> None:
     url = str(shutil.copy(ASSETS / "golden_store.db", tmp_path / "store.db"))
     upgrade(url)
     catalog, computed = golden_catalog(), 0
@@ -178,7 +184,7 @@ def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tm
             metrics = [metric for metric in metrics if metric.scorer != F1_SCORER]  # which came after it
             changes = compared(store, each.id, scores, metrics)
             assert not [line for line in changes.differing if not line.endswith(RAISED)], each
-            assert told(metrics) == told(store.results.metrics(each.id)), each
+            assert told(metrics) == near(told(store.results.metrics(each.id))), each
             computed += len(metrics)
     assert computed > 500
 

@@ -7,7 +7,7 @@ import unicodedata
 
 _SUPERSCRIPTS = {ord(high): plain for high, plain in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)}
 _HIGH = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
-_VULGAR = re.compile(r"(\d*)\s?([¼½¾⅐-⅞])")
+_VULGAR = re.compile(r"(?<!\d)(\d{0,300})\s?([¼½¾⅐-⅞])")  # as many digits as a float holds
 _MATH = re.compile(r"\$\$?([^$]{1,300}?)\$\$?")
 _PROSE = re.compile(r"\b(?:and|or|to|for|per|the|is|of|than|vs|was|are|in|from)\b")  # between two prices
 _SPECIAL = re.compile(r"[\\$^{}<>!+~']")  # none of the patterns is without one of these
