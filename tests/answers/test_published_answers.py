@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.answers.judges.questions import JUDGINGS, judging_of
 from testbed.answers.judges.rubrics import RUBRICS, numbers_of
@@ -100,7 +101,7 @@ def test_there_are_hundreds_of_answers_of_each_kind(answers):
     assert Counter(kind for kind, *_ in answers) == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_every_score_is_the_published_one(answers, kind):
     for name, columns, text, read, score in answers:
         if name != kind:
@@ -116,7 +117,7 @@ def test_every_score_is_the_published_one(answers, kind):
             assert verdict.extracted == read, (columns, text)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
     """And `default` gives a verdict for each of them."""
     both = [
