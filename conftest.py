@@ -77,14 +77,9 @@ def _forget(reads: Iterable[access_log.Read]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_versions() -> None:
-    """A test begins as a new process does: it holds no files in memory."""
+def _own_process() -> Iterator[None]:
+    """A test begins as a new process does: without files in memory, or variables that another one set (a data root)."""
     versions.forget()
-
-
-@pytest.fixture(autouse=True)
-def _own_variables() -> Iterator[None]:
-    """What a test sets of testbed's variables (a data root, say) does not reach the next one."""
     before = {name: value for name, value in os.environ.items() if name.startswith("TESTBED_")}
     yield
     for name in [name for name in os.environ if name.startswith("TESTBED_")]:
