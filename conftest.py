@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +173,7 @@ FAST += ("metrics/test_retrieval.py", "metrics/test_multilabel.py", "metrics/tes
 NEEDING_MORE = {"postgres_url", "empty_url", "store_url", "store", "browser", "pycocoevalcap", "clip_benchmark_peer"}
 
 
+@cache
 def _is_fast(path: Path) -> bool:
     place = path.relative_to(ROOT).as_posix().removeprefix("tests/")
     return any(place == each or place.startswith(f"{each}/") for each in FAST)
