@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +77,9 @@ def _forget(reads: Iterable[access_log.Read]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_versions() -> None:
-    """A test begins as a new process does: it holds no files in memory."""
+def _own_process() -> Iterator[None]:
+    """A test begins as a new process does: without files in memory, or variables that another one set (a data root)."""
     versions.forget()
-
-
-@pytest.fixture(autouse=True)
-def _own_variables() -> Iterator[None]:
-    """What a test sets of testbed's variables (a data root, say) does not reach the next one."""
     before = {name: value for name, value in os.environ.items() if name.startswith("TESTBED_")}
     yield
     for name in [name for name in os.environ if name.startswith("TESTBED_")]:
@@ -178,6 +173,7 @@ FAST += ("metrics/test_retrieval.py", "metrics/test_multilabel.py", "metrics/tes
 NEEDING_MORE = {"postgres_url", "empty_url", "store_url", "store", "browser", "pycocoevalcap", "clip_benchmark_peer"}
 
 
+@cache
 def _is_fast(path: Path) -> bool:
     place = path.relative_to(ROOT).as_posix().removeprefix("tests/")
     return any(place == each or place.startswith(f"{each}/") for each in FAST)

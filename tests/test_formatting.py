@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
+from tables import cases
 
 from testbed import formatting
 from testbed.entities import FRACTION
 from testbed.metric_specs import MetricSpec
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "unit", "text"),
     [
         (0.9759259259, FRACTION, "97.59"),

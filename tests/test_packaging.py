@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from peers import install_copy
+from tables import cases
 
 import testbed
 import testbed.db
@@ -216,7 +217,7 @@ def test_the_right_names_can_be_imported_from_the_root_beside_the_wrong_ones() -
     assert finished.stdout.strip().endswith("__init__.py")
 
 
-@pytest.mark.parametrize("name", MODULES)
+@cases("name", MODULES)
 def test_every_module_can_be_imported_and_its_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__name__ == name

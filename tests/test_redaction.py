@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import cases
 
 from testbed.errors import DataError, StoreError
 from testbed.redaction import redacted, redacted_values, redacted_word
@@ -41,8 +41,8 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("url", HIDDEN)
-@pytest.mark.parametrize("around", ["{}", "'{}'", "the file {} is missing; try again", "({})", "a://b {}\n{}", '"{}",'])
+@cases("url", HIDDEN)
+@cases("around", ["{}", "'{}'", "the file {} is missing; try again", "({})", "a://b {}\n{}", '"{}",'])
 def test_no_secret_of_a_url_is_shown(url: str, around: str) -> None:
     text = around.replace("{}", url)
     assert SECRET not in redacted(text)
@@ -51,7 +51,7 @@ def test_no_secret_of_a_url_is_shown(url: str, around: str) -> None:
     assert redacted(redacted(text)) == redacted(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "postgresql://me@db.lab:5432/testbed?host=/var/run&sslmode=require",

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stored_cells import put, samples_of, saying
+from tables import cases
 
 from testbed.db.store import Store
 from testbed.extensions.clip_benchmark import clip_benchmark_files
@@ -38,14 +39,14 @@ FORMULAS = [
 NUMBERS = ["-0.5", "+1", "-1e-05", "3", "-12.", "-.5", "-3.25%", "-inf", "nan", ""]
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@cases("text", FORMULAS)
 def test_no_formula_is_left_one_and_each_comes_back(text: str) -> None:
     (row,) = csv.reader(io.StringIO(as_csv([[text, "plain"]]), newline=""))
     assert not row[0].startswith(tuple(STARTS))
     assert [plain(each) for each in row] == [text, "plain"]
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@cases("text", NUMBERS)
 def test_numbers_stay_numbers(text: str) -> None:
     assert cell(text) == text
     assert plain(text) == text

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from stored_cells import put, samples_of, saying
+from tables import cases
 
 from testbed.console.output import grid, table
 from testbed.console.streams import VisibleStream
@@ -42,7 +43,7 @@ ATTACKS = {
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-@pytest.mark.parametrize("text", ATTACKS.values(), ids=list(ATTACKS))
+@cases("text", ATTACKS.values())
 def test_what_acts_on_a_terminal_is_spelled_out(text: str) -> None:
     for shown in (visible(text), visible_line(text), to_json({text: [text]}), table([text], [[text]])):
         assert not ACTIVE.search(shown)
@@ -64,7 +65,7 @@ def test_a_name_makes_no_second_line_in_a_table() -> None:
     assert len(grid(["a\nb"], ["c\nd"], {("a\nb", "c\nd"): "1\n2"}, "x\ny", 80).splitlines()) == 3
 
 
-@pytest.mark.parametrize("text", ["[/x]", "[red]", "[link=http://evil.example]x[/link]", *ATTACKS.values()])
+@cases("text", ["[/x]", "[red]", "[link=http://evil.example]x[/link]", *ATTACKS.values()])
 def test_names_do_nothing_to_bars_and_lines(text: str) -> None:
     from rich.console import Console
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS
 from testbed.data.rows import Picture, Row
@@ -134,7 +135,7 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("scoring", "columns", "text", "score"), READ)
+@cases(("scoring", "columns", "text", "score"), READ)
 def test_what_the_default_rules_read(scoring: str, columns: dict[str, str], text: str, score: float) -> None:
     verdict = SCORINGS[scoring]({"question": "?", **columns}, text)
     assert verdict.score == pytest.approx(score, nan_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS, drawn
 from testbed.answers.verdict import Verdict
@@ -156,7 +157,7 @@ def row(options: list[str], answer: str = "B") -> dict[str, str]:
     return {**dict(zip("ABCDEFGHIJ", options, strict=False)), "answer": answer}
 
 
-@pytest.mark.parametrize(("options", "text", "default", "published"), CASES)
+@cases(("options", "text", "default", "published"), CASES)
 def test_what_is_read(options, text, default, published):
     read = SCORINGS["multiple_choice"]
     assert (read(row(options), text, "default").extracted, read(row(options), text, "vlmevalkit").extracted) == (
@@ -223,7 +224,7 @@ DECIDED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "text", "letter"), DECIDED)
+@cases(("options", "text", "letter"), DECIDED)
 def test_what_an_answer_decides(options, text, letter):
     assert SCORINGS["multiple_choice"](row(options), text, "default").extracted == letter
 
@@ -292,7 +293,7 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize(("right", "text", "default", "published"), OPEN)
+@cases(("right", "text", "default", "published"), OPEN)
 def test_open_questions_of_mmmu(right, text, default, published):
     read = SCORINGS["mmmu"]
     scores = [read({"answer": right}, text, rules).score for rules in ("default", "vlmevalkit")]
@@ -333,7 +334,7 @@ OF_OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "default", "published"), OF_OTHERS)
+@cases(("name", "text", "default", "published"), OF_OTHERS)
 def test_the_rules_of_other_benchmarks(name, text, default, published):
     for columns in [row(ANIMALS), *([IN_QUESTION] if name == "video_mme" else [])]:
         read = [SCORINGS[name](columns, text, rules).extracted for rules in ("default", "vlmevalkit")]
@@ -346,8 +347,8 @@ def test_options_of_video_mme_in_a_list():
     assert SCORINGS["video_mme"]({"question": "What?", "answer": "B"}, "(b)", "default").extracted == "B"
 
 
-@pytest.mark.parametrize("name", SCORINGS)
-@pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
+@cases("name", SCORINGS)
+@cases("rules", ["default", "vlmevalkit"])
 def test_a_row_without_an_answer_cannot_be_scored(name, rules):
     with pytest.raises(DataError, match="a row has no answer in its column 'answer'"):
         SCORINGS[name]({"A": "cat", "B": "dog"}, "B", rules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from tables import cases
 
 from testbed.answers.judges.questions import JUDGINGS
 
@@ -49,8 +50,8 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "expected"), WORDS)
-@pytest.mark.parametrize("kind", ["correctness", "attempt"])
+@cases(("reply", "expected"), WORDS)
+@cases("kind", ["correctness", "attempt"])
 def test_words_count_on_a_line_of_their_own_that_opens_or_ends_the_reply(kind, reply, expected):
     assert score(kind, PARIS, reply) == expected
 
@@ -68,7 +69,7 @@ def test_no_attempt(reply, read):
     assert (verdict and verdict.extracted) == read
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "expected"),
     [
         ("0.5", 0.5),
@@ -124,7 +125,7 @@ def test_judges_of_pairs_see_no_thoughts_of_either_answer():
     assert "hm" not in question
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "expected"),
     [
         ("Extracted: 1.2", 1),
@@ -161,7 +162,7 @@ def test_extracted_formulas(answer, reply, expected):
     assert score("math_vision", columns, reply) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "reply", "read"),
     [
         ("match", "B", "B"),

@@ -6,6 +6,7 @@ import math
 import re
 
 import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS
 
@@ -327,7 +328,7 @@ def parts_of(text: str) -> set[float]:
     return found | {float(value) for word, value in _SMALL.items() if re.search(rf"\b{word}\b", text.lower())}
 
 
-@pytest.mark.parametrize(("kind", "text", "value"), CASES)
+@cases(("kind", "text", "value"), CASES)
 def test_a_phrase_is_read_as_a_whole_or_not_at_all(kind: str, text: str, value: float | None) -> None:
     read = SCORINGS["number"]
     if value is not None:
@@ -365,7 +366,7 @@ def test_an_open_question_about_a_number_leaves_other_phrases_unread(text: str) 
     assert SCORINGS["mmmu"]({"answer": "42", "question": "?"}, "2x").extracted == "2x"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("right", "text", "contained"),
     [
         ("3", "There are 3 of them", 1),

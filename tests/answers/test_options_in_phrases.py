@@ -6,6 +6,7 @@ import unicodedata
 from itertools import permutations
 
 import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS
 
@@ -218,7 +219,7 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
 ROWS = [(options, kind, text, letter) for options, kind, rows in CASES for text, letter in rows]
 
 
-@pytest.mark.parametrize(("options", "kind", "text", "letter"), ROWS)
+@cases(("options", "kind", "text", "letter"), ROWS)
 def test_which_option_is_read(options: tuple[str, ...], kind: str, text: str, letter: str | None) -> None:
     columns = {**dict(zip("ABCD", options, strict=True)), "answer": letter or "A", "question": "?"}
     assert SCORINGS["multiple_choice"](columns, text).extracted == letter
@@ -247,8 +248,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("end", ENDS)
+@cases("form", FORMS)
+@cases("end", ENDS)
 def test_a_list_of_the_options_is_no_answer(form: str, end: str) -> None:
     """In whatever dress and order an answer repeats the options, what follows counts."""
     pattern, head = FORMS[form]

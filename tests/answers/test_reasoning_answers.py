@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.answers.expressions import value_of
 from testbed.answers.judges.questions import JUDGINGS, judging_of
@@ -18,7 +19,7 @@ OPTION = {"question_type": "multi_choice", "choices": "['3/11', '8/11']", "answe
 FREE, LETTER = {"choices": "[]"}, {"choices": "['1', '2']", "answer": "B"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "value"),
     [
         ("1/2", 0.5),
@@ -49,12 +50,12 @@ NO_NUMBERS = ("", "x", "2x", "2 3", "(1, 2)", "1/0", "(-8)^(1/3)", "9**9**9**9",
 NO_NUMBERS += ("__import__('os').abort()", "1e999", "5%", "()", "\\frac{1}", "2 +", "²")
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS)
+@cases("text", NO_NUMBERS)
 def test_what_is_no_number(text: str) -> None:
     assert value_of(text) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "columns", "text", "score"),
     [
         ("math_vista", INTEGER, "The missing number is 14.", 1),
@@ -108,7 +109,7 @@ def test_default_rules(name: str, columns: dict[str, str], text: str, score: flo
     assert SCORINGS[name](columns, text).score == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "columns", "reply", "score"),
     [
         ("math_vista", INTEGER, "Extracted: 14", 1),

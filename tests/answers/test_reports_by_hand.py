@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from answered_world import WORLDS, answered, pope
 from sklearn.metrics import f1_score, precision_score, recall_score
+from tables import cases
 
 from testbed.answers.reports.report import REPORTS, extras, report
 from testbed.answers.verdict import AnsweredQuestions, Verdict
@@ -25,14 +26,14 @@ def value(metrics, name, part="overall"):
 
 
 class TestEveryReport:
-    @pytest.mark.parametrize("name", sorted(REPORTS))
+    @cases("name", sorted(REPORTS))
     def test_no_rows_have_no_score(self, name):
         metrics = report(name, answered([], []), "test@1")
         primary = found(metrics)[REPORTS[name].primary, "overall"]
         assert (primary.value, primary.stderr, primary.n) == (None, None, 0)
         assert all(each.value is None for each in metrics if each.name != "missing")
 
-    @pytest.mark.parametrize("name", sorted(WORLDS))
+    @cases("name", sorted(WORLDS))
     def test_rows_without_answers_have_no_score(self, name):
         world = WORLDS[name]()
         nothing = AnsweredQuestions(world.ids, world.columns, [None] * len(world.ids), [None] * len(world.ids))
@@ -40,13 +41,13 @@ class TestEveryReport:
         assert value(metrics, REPORTS[name].primary) is None
         assert value(metrics, "coverage") == 0
 
-    @pytest.mark.parametrize("name", sorted(WORLDS))
+    @cases("name", sorted(WORLDS))
     def test_one_row_alone_does_not_fail(self, name):
         world = WORLDS[name]()
         one = AnsweredQuestions(world.ids[:1], world.columns[:1], world.verdicts[:1], world.texts[:1])
         assert all(each.stderr is None for each in report(name, one, "test@1"))
 
-    @pytest.mark.parametrize("name", sorted(WORLDS))
+    @cases("name", sorted(WORLDS))
     def test_every_answer_right(self, name):
         world = WORLDS[name]()
         best = [Verdict(row.get("answer", "A"), 1.0, "letter") for row in world.columns]
@@ -54,7 +55,7 @@ class TestEveryReport:
         full = {"ocrbench": 60, "mme": 2800}.get(name, 1)
         assert value(metrics, REPORTS[name].primary) == pytest.approx(full)
 
-    @pytest.mark.parametrize("name", sorted(WORLDS))
+    @cases("name", sorted(WORLDS))
     def test_metrics_are_named_once_and_have_a_scorer(self, name):
         metrics = report(name, WORLDS[name](), "test@1")
         assert len(found(metrics)) == len(metrics)
@@ -62,7 +63,7 @@ class TestEveryReport:
         assert all(type(each.value) in (float, type(None)) for each in metrics)
         assert all(type(each.stderr) in (float, type(None)) for each in metrics)
 
-    @pytest.mark.parametrize("name", sorted(REPORTS))
+    @cases("name", sorted(REPORTS))
     def test_published_names_belong_to_metrics(self, name):
         metrics = report(name, WORLDS[name]() if name in WORLDS else answered([{}], [1]), "test@1")
         assert set(REPORTS[name].published) <= {each.name for each in metrics}

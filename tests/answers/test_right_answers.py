@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS
 from testbed.entities import SampleInfo
@@ -21,7 +22,7 @@ def check(scoring: str, right: str, options: dict[str, str], name: str = "tsv:/x
     return [(each.reason, each.count) for each in check_right_answers(name, SCORINGS[scoring], [sample])]
 
 
-@pytest.mark.parametrize("right", ["B", "b", "(B)", "B.", "**B**", "Option B", "Answer: B", "blue", "Blue.", "B) blue"])
+@cases("right", ["B", "b", "(B)", "B.", "**B**", "Option B", "Answer: B", "blue", "Blue.", "B) blue"])
 def test_an_answer_that_means_one_option_is_that_option(right: str) -> None:
     assert [score("multiple_choice", right, said, COLOURS) for said in "ABC"] == [0, 1, 0]
     assert check("multiple_choice", right, COLOURS) == ([] if right in "Bb" else [(REWRITTEN, 1)])

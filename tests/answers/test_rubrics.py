@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.answers.judges.judging import pooled
 from testbed.answers.judges.questions import JUDGINGS, judging_of
@@ -44,7 +45,7 @@ READ: list[tuple[str, dict[str, str], str, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("scoring", "columns", "text", "score"), READ)
+@cases(("scoring", "columns", "text", "score"), READ)
 def test_the_default_rules_read(scoring: str, columns: dict[str, str], text: str, score: float) -> None:
     assert SCORINGS[scoring](columns, text).score == pytest.approx(score)
 
@@ -57,7 +58,7 @@ POINTS = '[{"id": "P1", "description": "mentions heat"}]'
 MATERIALS = {"key_points": POINTS, "answer": "hot"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scoring", "columns", "parts", "reply", "score"),
     [
         ("llava_bench", LLAVA, ["A cat.", "It is a cat.", "What is it?"], "8 6\nIt is short.", 0.6),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from tables import cases
 
 from testbed.answers.judges.questions import JUDGINGS
 from testbed.answers.languages import NO, YES
@@ -31,7 +32,7 @@ def test_unicode_forms_are_one(name: str) -> None:
     assert score(name, "resume", "résumé") < 1
 
 
-@pytest.mark.parametrize("mark", UNSEEN)
+@cases("mark", UNSEEN)
 def test_marks_that_nobody_sees_change_nothing(mark: str) -> None:
     choices = {"A": "cat", "B": "dog"}
     for text in (f"{mark}B", f"B{mark}", f"{mark}(B){mark} dog", f"d{mark}og", f"The answer is{mark} B"):
@@ -143,7 +144,7 @@ SENTENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@cases("language", SENTENCES)
 def test_yes_and_no_in_many_languages(language: str) -> None:
     read = SCORINGS["yes_no"]
     *words, sentence = SENTENCES[language]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import cases
 
 from testbed.answers.judges.questions import JUDGINGS
 
@@ -187,20 +187,20 @@ OTHERS: list[tuple[str, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "score"), SCORES)
+@cases(("reply", "score"), SCORES)
 def test_scores(reply: str, score: float | None) -> None:
     verdict = JUDGINGS["grade"].verdict(ROW, reply)
     assert (verdict and verdict.score) == score
 
 
-@pytest.mark.parametrize(("reply", "score"), WORDS)
-@pytest.mark.parametrize("kind", ["correctness", "attempt"])
+@cases(("reply", "score"), WORDS)
+@cases("kind", ["correctness", "attempt"])
 def test_words(kind: str, reply: str, score: float | None) -> None:
     verdict = JUDGINGS[kind].verdict(ROW, reply)
     assert (verdict and verdict.score) == score
 
 
-@pytest.mark.parametrize(("kind", "reply", "read"), OTHERS)
+@cases(("kind", "reply", "read"), OTHERS)
 def test_other_verdicts(kind: str, reply: str, read: str | None) -> None:
     verdict = JUDGINGS[kind].verdict(ROW, reply)
     assert (verdict and verdict.extracted) == read

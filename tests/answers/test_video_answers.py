@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from testbed.answers.judges.questions import JUDGINGS, judging_of
 from testbed.answers.scorings import SCORINGS
@@ -14,7 +15,7 @@ OF_THREE = {"question": "Which?", "options": "A. x1\nB. y2\nC. z3", "answer": "C
 RIGHT, WRONG, UNREAD = 1.0, 0.0, None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scoring", "columns", "answers"),
     [
         ("mvbench", ANIMALS, {"(B)": RIGHT, "Best option: (B) a cat": RIGHT, "The cat runs, not the dog": RIGHT}),

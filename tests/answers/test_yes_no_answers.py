@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import cases
 
 from testbed.answers.scorings import SCORINGS
 
@@ -55,7 +55,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "default", "published"), CASES)
+@cases(("text", "default", "published"), CASES)
 def test_what_is_read(text, default, published):
     read = SCORINGS["yes_no"]
     found = [read({"answer": "Yes"}, text, rules).extracted for rules in ("default", "vlmevalkit")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tables import cases
 
 from testbed.cli.eval import command, run
 from testbed.cli.options.vlmevalkit_words import HINTS
@@ -35,7 +36,7 @@ def refusal(*words: str) -> str:
 # VLMEvalKit -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", OF_RUN_PY)
+@cases("option", OF_RUN_PY)
 def test_each_option_of_vlmevalkits_run_py_has_an_answer(option: str) -> None:
     ours = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     if option in THE_SAME:
@@ -61,7 +62,7 @@ def test_a_whole_command_line_of_vlmevalkit_is_answered_with_ours() -> None:
 # Commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "meant"),
     [
         ("shwo", "testbed show"),

@@ -8,6 +8,7 @@ from inspect import signature
 import click
 import pytest
 from click.testing import CliRunner
+from tables import cases
 
 import testbed
 from testbed.cli.eval import evaluate
@@ -18,7 +19,7 @@ from testbed.console.options import Command, ManyWords, spread
 from testbed.graph.options import RunOptions
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "expected"),
     [
         ("--models a b c", "--models a --models b --models c"),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from stale_changes import BASE, BEGINNING, SHARED
+from tables import cases
 
 PLUGIN = """
 import functools, importlib, os
@@ -168,7 +169,7 @@ WHY = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_no_number_of_other_surroundings_is_shown(answers: tuple[dict, dict], name: str) -> None:
     first, second = ({each["setting"]: each for each in answer["outcomes"]}[name] for answer in answers)
     assert (first["status"], second["status"]) == ("complete", "complete")

@@ -10,6 +10,7 @@ import click
 import pytest
 import wds_world
 from click.testing import CliRunner
+from tables import cases
 
 from testbed.cli.options.run import picked, some_options
 from testbed.cli.options.tasks import TaskOptions, as_tasks
@@ -31,7 +32,7 @@ def names(settings: list[str], *words: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "words", "expected"),
     [
         (["digits", "val"], "", ["digits", "val"]),
@@ -70,7 +71,7 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
     assert names(settings, *words.split()) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "words", "message"),
     [
         (["val"], "--task linear_probe", "val is not a named data set"),

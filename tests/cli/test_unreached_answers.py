@@ -11,6 +11,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from tables import cases
 
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
@@ -109,7 +110,7 @@ class APIConnectionError(Exception):
     pass
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "passing"),
     [
         (UnreachedError("queue full"), True),

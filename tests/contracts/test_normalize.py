@@ -9,6 +9,7 @@ import pytest
 import timm
 import torch
 from PIL import Image
+from tables import cases
 from torch import nn
 from torchvision import transforms
 from torchvision.models import ResNet18_Weights, ViT_H_14_Weights
@@ -77,7 +78,7 @@ def picture() -> Image.Image:
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8))
 
 
-@pytest.mark.parametrize("kind", ENDING)
+@cases("kind", ENDING)
 def test_the_normalization_is_split_off_and_said(picture, kind):
     transform = ENDING[kind]()
     before = repr(transform)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.corruptions import IMAGENET_C_BAR, SEVERITIES, corrupt
 from testbed.corruptions import c_bar_effects as effects
@@ -107,7 +108,7 @@ def test_photos_come_out_as_the_authors_made_them(name, side, reference, monkeyp
         assert rounded_off.max() < 1 + 1e-3
 
 
-@pytest.mark.parametrize("name", IMAGENET_C_BAR)
+@cases("name", IMAGENET_C_BAR)
 def test_an_image_depends_on_its_seed_alone(name):
     """Not on the batch, and in an oblong image not on what is beside it."""
     images = torch.rand(3, 3, 24, 31, generator=torch.Generator().manual_seed(0))

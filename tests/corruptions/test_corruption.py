@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.corruptions import (
     IMAGENET_C,
@@ -34,8 +35,8 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("severity", [1, 5])
-@pytest.mark.parametrize("name", NAMES)
+@cases("severity", [1, 5])
+@cases("name", NAMES)
 def test_a_corruption_is_its_function_at_its_severity(name, severity):
     images = torch.rand(2, 3, 16, 12, generator=torch.Generator().manual_seed(0))
     expected = NAMES[name](images, severity, [4, 5])
@@ -48,7 +49,7 @@ UNKNOWN = ["noise.gaussian_noise", "smoke", "", "noise.", "words"]
 UNKNOWN += ["_displaced", "GAUSSIAN_STD", "__doc__", "rotate", "uniform"]
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@cases("name", UNKNOWN)
 def test_an_unknown_name_is_refused(name):
     with pytest.raises(DefinitionError, match=f"no corruption '{name}'.*There are: blue_noise_sample, "):
         Corruption(name, 1)

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 import torch
+from tables import cases
 
 from testbed.corruptions import digital
 from testbed.corruptions.blur import MOTION
@@ -14,8 +15,8 @@ from testbed.corruptions.filters import move_all, move_at_once
 ANGLES = [-135.0, -45.0, -10.0, 0.0, 30.0, 45.0]
 
 
-@pytest.mark.parametrize("shape", [(3, 64, 48), (1, 33, 40), (3, 8, 12)])  # the last is smaller than the movement
-@pytest.mark.parametrize("motion", MOTION)
+@cases("shape", [(3, 64, 48), (1, 33, 40), (3, 8, 12)])  # the last is smaller than the movement
+@cases("motion", MOTION)
 def test_images_move_at_once_as_one_by_one(motion, shape):
     images = torch.rand(len(ANGLES), *shape, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(move_at_once(images, *motion, ANGLES), move_all(images, *motion, ANGLES))

@@ -16,6 +16,7 @@ import pytest
 import scipy.stats
 import torch
 from PIL import Image
+from tables import cases
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES, blur, corrupt, digital, random
 from testbed.corruptions.frost_pictures import NAMES
@@ -119,8 +120,8 @@ def published_shuffle(picture, reach, rounds, displacement):
     return picture
 
 
-@pytest.mark.parametrize(("reach", "rounds"), [(1, 2), (2, 1), (2, 3), (3, 2), (4, 2)])
-@pytest.mark.parametrize("size", [(24, 31), (40, 20), (9, 9), (10, 30)])
+@cases(("reach", "rounds"), [(1, 2), (2, 1), (2, 3), (3, 2), (4, 2)])
+@cases("size", [(24, 31), (40, 20), (9, 9), (10, 30)])
 def test_pixels_behind_glass_move_as_in_the_published_loops(reach, rounds, size):
     height, width = size
     seeds = [3, 2**62]
@@ -156,8 +157,8 @@ def test_jpeg_is_what_pillow_writes_and_reads(severity, photos):
         assert torch.equal(corrupt(given, "jpeg_compression", severity)[0], expected)
 
 
-@pytest.mark.parametrize("severity", SEVERITIES)
-@pytest.mark.parametrize("size", [(224, 224), (33, 17), (1, 5)])
+@cases("severity", SEVERITIES)
+@cases("size", [(224, 224), (33, 17), (1, 5)])
 def test_pixels_are_the_same_with_and_without_numpy(severity, size):
     images = torch.rand(3, 3, *size, generator=torch.Generator().manual_seed(severity))
     boxes = images
@@ -170,7 +171,7 @@ def test_pixels_are_the_same_with_and_without_numpy(severity, size):
 # Photons ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0, 2.9, 5.0, 7.99, 8.0, 12.0, 25.0, 60.0])
+@cases("rate", [0.01, 0.3, 1.0, 2.9, 5.0, 7.99, 8.0, 12.0, 25.0, 60.0])
 def test_poisson_numbers_are_the_quantiles_of_their_ranks(rate):
     ranks = torch.linspace(0.0005, 0.9995, 4001, dtype=torch.float64)
     normals = torch.special.ndtri(ranks).float()
@@ -284,7 +285,7 @@ def test_the_affine_distortion_is_stronger_at_its_second_severity(images):
 ALL = [name for name in IMAGENET_C if name != "frost"] + ["elastic_transform_affine"]
 
 
-@pytest.mark.parametrize("name", ALL)
+@cases("name", ALL)
 def test_an_image_comes_out_the_same_in_any_company(name, photos):
     images = torch.stack([torch.from_numpy(p[60:130, 40:124].copy()).permute(2, 0, 1).float() / 255 for p in photos])
     seeds = [5, 0, 2**63 - 1, 77]
@@ -297,8 +298,8 @@ def test_an_image_comes_out_the_same_in_any_company(name, photos):
     torch.testing.assert_close(mixed, whole[order], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (33, 17)])
+@cases("name", ALL)
+@cases("size", [(1, 1), (2, 3), (33, 17)])
 def test_any_size_keeps_shape_range_and_input(name, size):
     images = torch.rand(2, 3, *size, generator=torch.Generator().manual_seed(1))
     before = images.clone()
@@ -311,8 +312,8 @@ def test_any_size_keeps_shape_range_and_input(name, size):
         assert torch.equal(images, before)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+@cases("name", ALL)
+@cases("value", [0.0, 0.5, 1.0])
 def test_even_images_are_no_exception(name, value):
     for severity in (1, 3, 5):
         got = corrupt(torch.full((1, 3, 24, 24), value), name, severity)
@@ -320,7 +321,7 @@ def test_even_images_are_no_exception(name, value):
         assert 0 <= got.min() <= got.max() <= 1
 
 
-@pytest.mark.parametrize("name", ALL)
+@cases("name", ALL)
 def test_the_layout_of_the_memory_does_not_matter(name, photos):
     images = torch.from_numpy(photos[1][50:98, 60:120].copy()).permute(2, 0, 1)[None].float() / 255
     assert not images.is_contiguous()

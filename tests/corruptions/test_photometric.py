@@ -7,6 +7,7 @@ import pytest
 import torch
 from skimage.color import hsv2rgb, rgb2hsv
 from skimage.filters import gaussian
+from tables import cases
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as vision
 
@@ -87,8 +88,8 @@ def test_blur_reaches_farther_than_the_image_is_large():
 # Geometry and inversion -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degrees", [0, 1, 30, -75, 90, 180, 213.5])
-@pytest.mark.parametrize("size", [(33, 33), (32, 32), (40, 25), (21, 48)])
+@cases("degrees", [0, 1, 30, -75, 90, 180, 213.5])
+@cases("size", [(33, 33), (32, 32), (40, 25), (21, 48)])
 def test_rotation_is_torchvisions(photos, degrees, size):
     images = to_batch(*(photo[50 : 50 + size[0], 60 : 60 + size[1]] / 255 for photo in photos[:2]))
     expected = vision.rotate(images, degrees, interpolation=InterpolationMode.BILINEAR)

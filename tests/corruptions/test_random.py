@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.corruptions import random
 from testbed.corruptions.random import device_words, host_uniform, normal, uniform, words
@@ -20,9 +21,9 @@ def words_of_philox(seed, stream, count):
     return [word for number in raw for word in (number & 0xFFFFFFFF, number >> 32)][:count]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 123456789, 2**63 - 1])
-@pytest.mark.parametrize("stream", [0, 1, 5])
-@pytest.mark.parametrize("count", [1, 2, 7, 32])
+@cases("seed", [0, 1, 123456789, 2**63 - 1])
+@cases("stream", [0, 1, 5])
+@cases("count", [1, 2, 7, 32])
 def test_uniform_numbers_are_the_upper_24_bits_of_philox_words(seed, stream, count):
     expected = [(word >> 8) / 2**24 for word in words_of_philox(seed, stream, count)]
     got = uniform([seed], (count,), "cpu", stream)
@@ -99,8 +100,8 @@ def test_neither_reads_nor_moves_the_global_generators():
 # On a device --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stream", [0, 3])
-@pytest.mark.parametrize("count", [1, 7, 8, 9, 64, 1000])
+@cases("stream", [0, 3])
+@cases("count", [1, 7, 8, 9, 64, 1000])
 def test_the_words_that_a_gpu_computes_are_numpys(count, stream):
     """Computed here by the same tensor operations on the CPU."""
     seeds = [0, 1, 2**32, 2**63 - 1, 987654321987654321]

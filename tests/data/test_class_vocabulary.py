@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from tables import cases
 
 from testbed.data.language.class_vocabulary import SUBSETS, ClassVocabulary, imagenet, plain, subset_of, wordnet_names
 
 EAGLE = 22
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
     [
         *("n01614925", "N01614925", "n01614925-bald_eagle", "bald_eagle_n01614925", "22", "0022", "022.bald_eagle"),

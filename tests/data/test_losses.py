@@ -17,6 +17,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from PIL import Image, ImageOps
+from tables import cases
 
 import testbed
 from testbed.cli.program import command
@@ -79,7 +80,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_what_is_lost_of_an_image_is_known(name: str) -> None:
     data, expected = CASES[name]
     assert losses(io.BytesIO(data)) == expected

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import wds_world as world
+from tables import cases
 
 from testbed.data.webdataset.format import (
     join_captions,
@@ -136,7 +137,7 @@ def test_several_labels_that_are_none_are_refused():
             read_label("multilabel", data)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "target", "classes", "message"),
     [
         ("classification", 4, 4, "there are 4 classes"),

@@ -22,6 +22,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from stored_cells import OPENINGS, overwrite
+from tables import cases
 
 from testbed.db.connection import retry, sqlite_file
 from testbed.db.connection.engine import connect
@@ -129,7 +130,7 @@ def test_a_given_url_goes_before_the_variable_and_that_before_the_default(
     assert resolve_url().database == str(tmp_path / "testbed.db")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "said"),
     [
         *((given, r"is not a database URL; write a path, sqlite:///PATH or postgresql://") for given in
@@ -818,7 +819,7 @@ CODES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("sqlstate", "expected"), CODES.items())
+@cases(("sqlstate", "expected"), CODES.items())
 def test_codes_of_postgres_that_a_user_can_do_something_about_are_explained(sqlstate: str, expected: Any) -> None:
     url = resolve_url("postgresql://me:secret@host/lab")
     with pytest.raises(expected) as caught, clear_errors(url):

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 import torch
 from fsspec.implementations.memory import MemoryFileSystem
+from tables import cases
 from unsteady import ClientError, Unsteady, register_unsteady
 
 from testbed.db.payloads import encoding
@@ -49,7 +50,7 @@ def drawn(seed: int) -> np.ndarray[Any, Any]:
     return array.astype(dtype.newbyteorder(">")) if seed % 4 == 3 else array
 
 
-@pytest.mark.parametrize("seed", range(44))
+@cases("seed", range(44))
 def test_any_array_is_raw_little_endian_bytes_in_c_order_and_comes_back(seed: int) -> None:
     array = drawn(seed)
     payload = encode(array)

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import click
-import pytest
 from click.testing import CliRunner
+from tables import cases
 
 from testbed.cli import db, eval
 from testbed.plotting import paper_appendix_grid, paper_hypothetical, paper_shifts
@@ -57,7 +57,7 @@ def test_no_line_of_a_help_ends_within_an_option(monkeypatch):
     assert [line for line in lines if re.search(r"(?:^|[\s(\[])-{1,2}(?:\w+-)*$", line)] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@cases("name", COMMANDS)
 def test_every_command_and_every_option_has_help(name):
     assert COMMANDS[name].help
     options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
@@ -79,20 +79,20 @@ def test_every_source_of_published_values_is_in_the_help(root):
     assert {source for source in sources if source not in told} == set()
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("testbed run", "eval.py")])
+@cases("name", [name for name in COMMANDS if name not in ("testbed run", "eval.py")])
 def test_the_help_of_a_command_fits_a_screen(name):
     shown = CliRunner().invoke(COMMANDS[name], ["--help"], prog_name=name, terminal_width=80)
     assert len(shown.output.splitlines()) <= 50
 
 
-@pytest.mark.parametrize("page", PAGES)
+@cases("page", PAGES)
 def test_links_lead_somewhere(root, page):
     text = (root / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("https://") or ((root / page).parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_OTHERS])
+@cases("page", [page for page in PAGES if page not in OF_OTHERS])
 def test_options_that_are_mentioned_exist(root, page):
     commands = (*COMMANDS.values(), *FIGURES)
     known = {name for command in commands for option in command.params for name in option.opts}
@@ -105,7 +105,7 @@ def test_options_that_are_mentioned_exist(root, page):
     assert mentioned <= known, mentioned - known
 
 
-@pytest.mark.parametrize("page", PAGES)
+@cases("page", PAGES)
 def test_python_blocks_are_valid_python(root, page):
     for block in blocks(root, page, "python"):
         compile(block, page, "exec")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from tables import cases
 
 from testbed.corruptions import Corruption
 from testbed.corruptions.adversarial import PGD
@@ -18,7 +18,7 @@ PLAIN = ["digits", "digits-inverted", "digits-rotated", "digits-unseen-prompt", 
 PLAIN += ["digits-pgd.linf.eps0.1"]
 
 
-@pytest.mark.parametrize("name", PLAIN + CORRUPTED)
+@cases("name", PLAIN + CORRUPTED)
 def test_each_setting_is_registered_and_fits_its_data(name):
     setting = registry.get_eval_setting(name)
     assert setting.name == name
@@ -64,8 +64,8 @@ def test_the_subsample_is_a_child_of_digits():
     assert child.dataset.spec() == registry.get_eval_setting("digits").dataset.spec()
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
-@pytest.mark.parametrize("severity", [1, 5])
+@cases("name", CORRUPTIONS)
+@cases("severity", [1, 5])
 def test_a_corrupted_setting_has_the_corruption_of_its_name(name, severity):
     perturbation = registry.get_eval_setting(f"digits-c.{name}.{severity}").perturbation_fn_gpu
     assert isinstance(perturbation, Corruption)

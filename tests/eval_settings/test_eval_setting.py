@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
@@ -43,7 +44,7 @@ def setting(**options):
 # Arguments --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "words"),
     [
         ({"size": 0}, ["'s'", "size", "positive integer", "got 0"]),
@@ -216,7 +217,7 @@ def test_a_task_option_that_the_task_does_not_know_is_a_mistake():
         Catalog(packages=(), entry_points=False).add_eval_setting(misspelt)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("task", "given", "told"),
     [
         ("retrieval", {"recall_k": 5}, "the task option 'recall_k' is 5; expected a list, each a whole number"),

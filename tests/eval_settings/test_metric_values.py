@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.entities import Metric
 from testbed.errors import DefinitionError
@@ -64,7 +65,7 @@ def only(returned, n=40):
     return metric
 
 
-@pytest.mark.parametrize(
+@cases(
     ("returned", "value"),
     [
         (0.25, 0.25),
@@ -110,7 +111,7 @@ def test_metric_objects_keep_what_they_say_and_get_the_scorer():
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "garbage",
     [None, "high", [0.1, 0.2], {"nested": 1}, object(), np.array([0.1, 0.2]), (0.5, "percent", 3), 1j,
      torch.tensor([0.1, 0.2]), "x" * 10_000],

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from tables import cases
 
 from testbed.corruptions import Corruption
 from testbed.corruptions.adversarial import PGD
@@ -53,7 +54,7 @@ class Callable:
         return images, model
 
 
-@pytest.mark.parametrize(
+@cases(
     ("function", "arguments", "result"),
     [
         (lambda images: images, ["images"], "IMAGES"),

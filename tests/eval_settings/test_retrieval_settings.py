@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from caption_world import COCO, coco_form, draw_all, write
+from tables import cases
 
 from testbed.errors import DataError, TestbedError
 from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
@@ -52,7 +53,7 @@ def test_retrieval_in_every_language(name):
         assert (other.language, other.image_set) == (dataset.languages[1], name)
 
 
-@pytest.mark.parametrize("name", SELECTION)
+@cases("name", SELECTION)
 def test_selection(name):
     setting = registry.get_eval_setting(name)
     assert (setting.name, setting.task, setting.size) == (name, "selection", SELECTION[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tables import cases
 
 from testbed.process.oom import InPieces, is_device_error, is_out_of_memory
 
@@ -18,8 +19,8 @@ def limited(limit, calls):
     return compute
 
 
-@pytest.mark.parametrize("count", [1, 5, 16, 33])
-@pytest.mark.parametrize("limit", [1, 3, 16, 100])
+@cases("count", [1, 5, 16, 33])
+@cases("limit", [1, 3, 16, 100])
 def test_pieces_join_to_the_whole(count, limit):
     pieces = InPieces(16)
     assert pieces(count, limited(limit, [])).tolist() == list(range(count))

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.errors import IdentityError
 from testbed.identity.alike import IdentityComparison
@@ -561,7 +562,7 @@ DIFFERENT_VALUES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT_VALUES.values(), ids=DIFFERENT_VALUES)
+@cases(("one", "other"), DIFFERENT_VALUES.values())
 def test_different_values_have_different_digests(one: Any, other: Any) -> None:
     assert digest(one) != digest(other)
     assert digest([one]) != digest([other])
@@ -699,7 +700,7 @@ ALIKE = {
 }
 
 
-@pytest.mark.parametrize(("text", "before", "others", "same"), ALIKE.values(), ids=ALIKE)
+@cases(("text", "before", "others", "same"), ALIKE.values())
 def test_renamed_variables_and_hints_are_told_from_what_counts(
     text: str, before: str, others: list[str], same: bool
 ) -> None:

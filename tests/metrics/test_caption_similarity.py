@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.data.language.sentences import SentenceSplitter
 from testbed.errors import DataError, DefinitionError
@@ -95,7 +96,7 @@ def random_captions(seed, count=40):
 # Greedy matching ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seed", "options"),
     [
         *((seed, {"shift": shift}) for seed in range(3) for shift in (0.0, 3.0)),
@@ -499,7 +500,7 @@ def test_a_baseline_needs_two_captions_that_differ():
 # Options ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "value"),
     [
         ("chunking", "regex"),

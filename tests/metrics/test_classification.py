@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_fscore_support, top_k_accuracy_score
+from tables import cases
 
 from testbed.metrics import classification
 from testbed.metrics.classification import NEVER, f1_of_classes, target_ranks, topk_correct
@@ -16,9 +17,9 @@ def ranks_by_stable_sort(logits, targets):
     return np.array([list(row).index(target) for row, target in zip(order, targets, strict=True)])
 
 
-@pytest.mark.parametrize("classes", [3, 10, 100])
-@pytest.mark.parametrize("k", [1, 2, 5])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@cases("classes", [3, 10, 100])
+@cases("k", [1, 2, 5])
+@cases("dtype", [np.float32, np.float64])
 def test_topk_equals_scikit_learn_on_random_logits(classes, k, dtype):
     rng = np.random.default_rng(classes)
     logits = rng.normal(size=(500, classes)).astype(dtype)

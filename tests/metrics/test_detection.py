@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+from tables import cases
 
 from testbed.metrics import Metric, Score
 from testbed.metrics.detection import auroc, average_precision, fpr_at_tpr, ood_detection
@@ -21,9 +22,9 @@ def random_case(seed, n, values):
     return np.round(rng.normal(size=n) * values + values * positive).clip(-values, values), positive
 
 
-@pytest.mark.parametrize("n", [2, 3, 20, 500])
-@pytest.mark.parametrize("values", [1, 3, 1000])
-@pytest.mark.parametrize("seed", range(5))
+@cases("n", [2, 3, 20, 500])
+@cases("values", [1, 3, 1000])
+@cases("seed", range(5))
 def test_they_are_scikit_learns_on_scores_with_ties(seed, values, n):
     scores, positive = random_case(seed, n, values)
     assert average_precision(scores, positive) == pytest.approx(average_precision_score(positive, scores), abs=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from scipy.optimize import minimize_scalar
+from tables import cases
 
 from testbed.metrics.inference.noninferiority import POWER, change
 from testbed.metrics.inference.paired import compare
@@ -36,8 +37,8 @@ def score_test(won, lost, n, value):
     return scipy.stats.norm.sf(z)
 
 
-@pytest.mark.parametrize(("won", "lost", "n"), [(3, 9, 60), (20, 5, 100), (1, 1, 44), (300, 340, 10_000)])
-@pytest.mark.parametrize("margin", [0.0, 0.01, 0.1])
+@cases(("won", "lost", "n"), [(3, 9, 60), (20, 5, 100), (1, 1, 44), (300, 340, 10_000)])
+@cases("margin", [0.0, 0.01, 0.1])
 def test_rates_are_tested_as_tango_defines_it(won, lost, n, margin):
     found = change(*pair(won, lost, n - won - lost, 0), margin)
     assert found.p_holds == pytest.approx(score_test(won, lost, n, -margin), abs=1e-6)

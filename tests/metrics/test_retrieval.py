@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.metrics import retrieval
 from testbed.metrics.classification import NEVER
@@ -74,8 +75,8 @@ def test_of_equal_candidates_the_first_is_ahead(block_bytes, scale):
     assert text_ranks.tolist() == [4, 2, 6, 1, 5]
 
 
-@pytest.mark.parametrize("duplicates", [0.0, 0.3, 0.9])
-@pytest.mark.parametrize("width", [1, 2, 48, 257])
+@cases("duplicates", [0.0, 0.3, 0.9])
+@cases("width", [1, 2, 48, 257])
 def test_ranks_equal_a_sort_of_exact_similarities_for_every_block_size(duplicates, width):
     images, texts, owners = realistic(width, images=20, texts=90, width=width, duplicates=duplicates)
     expected = ranks_by_sorting(images, texts, owners)

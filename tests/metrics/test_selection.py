@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.metrics.selection import instance_similarities, selection_correct
 
@@ -25,9 +26,9 @@ def by_loops(table, answers):
     return text, image, text and image
 
 
-@pytest.mark.parametrize(("images", "captions"), [(1, 2), (2, 2), (3, 2), (2, 5), (4, 4)])
-@pytest.mark.parametrize("values", [2, 5, 1000])
-@pytest.mark.parametrize("missing", [0.0, 0.03])
+@cases(("images", "captions"), [(1, 2), (2, 2), (3, 2), (2, 5), (4, 4)])
+@cases("values", [2, 5, 1000])
+@cases("missing", [0.0, 0.03])
 def test_equal_to_loops_over_pairs(images, captions, values, missing):
     rng = np.random.default_rng(values)
     table = rng.integers(values, size=(300, images, captions)).astype(np.float32)

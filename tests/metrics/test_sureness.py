@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 import torch
 from scipy.special import log_softmax, softmax
+from tables import cases
 
 from testbed.metrics.sureness import MEASURES, generalised_entropy, how_sure
 
@@ -28,8 +29,8 @@ def logits_of(seed, n=60, classes=7, scale=3.0):
     return scale * np.random.default_rng(seed).normal(size=(n, classes))
 
 
-@pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize("temperature", [1.0, 2.5])
+@cases("name", MEASURES)
+@cases("temperature", [1.0, 2.5])
 def test_each_measure_is_its_formula(name, temperature):
     logits = logits_of(0)
     scaled = logits / temperature

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import timm
 import torch
+from tables import cases
 from torchvision import models, transforms
 
 from testbed.errors import WeightsError
@@ -116,7 +117,7 @@ def efficientnets():
             yield name, size + 32, size, "bicubic", HALVES if "advprop" in name else IMAGENET
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "resize", "crop", "interpolation", "normalization"),
     [
         ("googlenet/inceptionv1", 256, 224, "bilinear", IMAGENET),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from testbed.models.made.names import NotMadeError, looks_made, parse, with_members
 
@@ -21,7 +22,7 @@ def model(name: str) -> str | None:
         return None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("written", "canonical"),
     [
         ("ensemble:b+a", "ensemble:a+b"),
@@ -52,7 +53,7 @@ def test_a_name_has_one_spelling_which_means_the_same(written: str, canonical: s
     assert model(canonical) == canonical
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "said"),
     [
         ("ensemble:a", "ensemble:A+B takes two models or more; got 1"),

@@ -11,6 +11,7 @@ import torch
 from open_clip import factory, pretrained
 from open_clip.transform import PreprocessCfg, image_transform_v2, merge_preprocess_dict
 from safetensors.torch import save_file
+from tables import cases
 from weights_world import Malicious, difference, same
 
 from testbed.errors import WeightsError
@@ -77,9 +78,9 @@ def test_every_published_pair_is_fed_as_open_clip_feeds_it(pictures):
     assert len(seen) > 10
 
 
-@pytest.mark.parametrize("resize_mode", ["shortest", "longest", "squash"])
-@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
-@pytest.mark.parametrize("size", [64, [64, 48], [40, 72]])
+@cases("resize_mode", ["shortest", "longest", "squash"])
+@cases("interpolation", ["bicubic", "bilinear"])
+@cases("size", [64, [64, 48], [40, 72]])
 def test_every_resize_mode_is_open_clips(pictures, resize_mode, interpolation, size):
     config = PreprocessCfg(
         size=size if isinstance(size, int) else tuple(size),

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-import pytest
 import torch
+from tables import cases
 
 from testbed.models.base.parameters import parameters_of
 
@@ -12,7 +12,7 @@ LOOP = SimpleNamespace()
 LOOP.model = LOOP
 
 
-@pytest.mark.parametrize(
+@cases(
     ("loaded", "count"),
     [
         (LINEAR, 8),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from answered_world import FORMS
+from tables import cases
 
 from testbed.models.base.capability import GenerationConfig
 from testbed.models.base.thoughts import decoded, final_part, opens_thoughts
@@ -13,7 +13,7 @@ from testbed.models.base.thoughts import decoded, final_part, opens_thoughts
 THOUGHTS = "Is it A? It is not C."
 
 
-@pytest.mark.parametrize("form", FORMS)
+@cases("form", FORMS)
 def test_thoughts_are_left_out(form: str) -> None:
     whole = FORMS[form]
     assert final_part(whole.format(THOUGHTS, "So B.\n\nIt barks.")) == "So B.\n\nIt barks."
@@ -23,7 +23,7 @@ def test_thoughts_are_left_out(form: str) -> None:
     assert final_part(twice) == "B"
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if not FORMS[form].startswith("{")])
+@cases("form", [form for form in FORMS if not FORMS[form].startswith("{")])
 def test_thoughts_that_do_not_end_are_no_answer(form: str) -> None:
     beginning = FORMS[form].partition("{}")[0]
     assert final_part(f"{beginning}{THOUGHTS}") is None
@@ -31,7 +31,7 @@ def test_thoughts_that_do_not_end_are_no_answer(form: str) -> None:
         assert final_part(FORMS[form].format(THOUGHTS, "A?") + f"{beginning}{THOUGHTS}") is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "final"),
     [
         ("B", "B"),
@@ -61,7 +61,7 @@ NAMES = """
 """.split()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_tags_whose_name_says_so_hold_thoughts(name: str) -> None:
     assert final_part(f"<{name}>{THOUGHTS}</{name}>B") == "B"
     assert final_part(f"\n<{name} effort='high'>\n{THOUGHTS}\n</{name}>\n\nB") == "B"
@@ -71,7 +71,7 @@ def test_tags_whose_name_says_so_hold_thoughts(name: str) -> None:
     assert final_part(f"The <{name}> tag is not needed. The answer is B.") is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "final"),
     [
         ('<details type="reasoning" done="true"><summary>Thought</summary>Is it A?</details>B', "B"),

@@ -9,6 +9,7 @@ import pytest
 import timm
 import torch
 from safetensors.torch import save_file
+from tables import cases
 from timm.data import create_transform, resolve_data_config
 from weights_world import difference, same
 
@@ -52,9 +53,9 @@ def test_a_border_has_the_colour_of_the_configurations_mean(pictures, monkeypatc
     assert difference(made, preset, pictures) < 1e-6
 
 
-@pytest.mark.parametrize("crop_mode", ["center", "squash"])
-@pytest.mark.parametrize("input_size", [(3, 64, 64), (3, 96, 64), (3, 48, 80)])
-@pytest.mark.parametrize(("interpolation", "crop_pct"), [("bicubic", 0.875), ("bilinear", 1.0), ("bicubic", 0.9)])
+@cases("crop_mode", ["center", "squash"])
+@cases("input_size", [(3, 64, 64), (3, 96, 64), (3, 48, 80)])
+@cases(("interpolation", "crop_pct"), [("bicubic", 0.875), ("bilinear", 1.0), ("bicubic", 0.9)])
 def test_every_crop_mode_and_shape_is_timms(pictures, crop_mode, input_size, interpolation, crop_pct):
     arguments = {"input_size": input_size, "interpolation": interpolation, "crop_pct": crop_pct, "crop_mode": crop_mode}
     expected = create_transform(**arguments, mean=(0, 0, 0), std=(1, 1, 1), is_training=False)

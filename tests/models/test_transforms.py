@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tables import cases
 from torchvision import transforms
 
 from testbed.errors import DefinitionError
@@ -21,10 +22,8 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "lanczos", "nearest"])
-@pytest.mark.parametrize(
-    ("resize", "crop"), [(256, 224), (32, 32), (100, 64), ((40, 60), (40, 60)), ((64, 50), (20, 30))]
-)
+@cases("interpolation", ["bilinear", "bicubic", "lanczos", "nearest"])
+@cases(("resize", "crop"), [(256, 224), (32, 32), (100, 64), ((40, 60), (40, 60)), ((64, 50), (20, 30))])
 def test_the_transform_is_torchvisions_resize_crop_and_conversion(pictures, interpolation, resize, crop):
     expected = transforms.Compose(
         [

@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 from click.testing import CliRunner
 from PIL import Image
+from tables import cases
 
 from testbed.errors import TestbedError
 from testbed.plotting import (
@@ -380,8 +381,8 @@ def test_the_grid_and_the_table_have_the_best_model_first(grid, table):
 # Axes -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", ["linear", "logit", "probit"])
-@pytest.mark.parametrize(("low", "high"), [(0.55, 0.9), (0.01, 0.99), (0.975, 0.99), (0.001, 0.02), (0.4, 0.42)])
+@cases("scale", ["linear", "logit", "probit"])
+@cases(("low", "high"), [(0.55, 0.9), (0.01, 0.99), (0.975, 0.99), (0.001, 0.02), (0.4, 0.42)])
 def test_ticks_are_round_within_the_axis_and_apart(scale, low, high):
     limits = float(transform(low, scale)), float(transform(high, scale))
     ticks = percent_ticks(limits, scale)

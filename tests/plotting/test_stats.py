@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from tables import cases
 
 from testbed.plotting.stats import (
     TRANSFORMS,
@@ -115,8 +116,8 @@ def test_a_band_passes_over_resamples_without_a_line_and_infinite_models():
     assert high[0] == pytest.approx(line)
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (38065, 50000), (1, 1), (0, 1)])
-@pytest.mark.parametrize("confidence", [0.95, 0.995])
+@cases(("k", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (38065, 50000), (1, 1), (0, 1)])
+@cases("confidence", [0.95, 0.995])
 def test_intervals_of_rates_are_scipys(k, n, confidence):
     for function, method in ((clopper_pearson, "exact"), (wilson, "wilson")):
         expected = scipy.stats.binomtest(k, n).proportion_ci(confidence, method=method)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tables import cases
 
 START = """
 import atexit, os, sys, threading, time
@@ -39,8 +40,8 @@ def run(body: str, call: str = "main()") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 130])
-@pytest.mark.parametrize("call", ["main()", "work()", "sys.exit(main())", "if True:\n    main()"])
+@cases("code", [0, 1, 2, 130])
+@cases("call", ["main()", "work()", "sys.exit(main())", "if True:\n    main()"])
 def test_a_program_ends_with_its_status_and_whole_output_without_taking_everything_apart(code: int, call: str) -> None:
     done = run(f"sys.exit({code})", call)
     assert done.returncode == code

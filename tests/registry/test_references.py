@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
@@ -10,7 +11,7 @@ from testbed.registry import Catalog
 from testbed.registry.references import SettingReference
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "parts"),
     [
         ("val", SettingReference("val")),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import cases
 
 from testbed.registry.library_names import library_names
 from testbed.registry.training_data import training_data
 
 
-@pytest.mark.parametrize(
+@cases(
     ("model", "expected"),
     [
         ("ViT-B-32,laion2b_s34b_b79k", ["LAION-2B"]),

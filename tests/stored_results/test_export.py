@@ -18,6 +18,7 @@ import pytest
 import sqlalchemy as sa
 import torch
 from stored_cells import put_numbers
+from tables import cases
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo
@@ -44,7 +45,7 @@ ODD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
     [
         *("resnet50", "imagenet-c.brightness.1_in-memory", "pgd.linf.eps0.5", "imagenet_a", "a+b", "a=b", "a@b", "a,b"),
@@ -78,8 +79,8 @@ def test_one_name_has_always_the_same_file() -> None:
 RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(1, 10)), *(f"lpt{i}" for i in range(1, 10))}
 
 
-@pytest.mark.parametrize("name", ["con", "CON", "Prn", "aux", "nul", "com1", "COM9", "lpt5", "con.", "nul "])
-@pytest.mark.parametrize("suffix", ["", ".txt", ".net", ".tar.gz"])
+@cases("name", ["con", "CON", "Prn", "aux", "nul", "com1", "COM9", "lpt5", "con.", "nul "])
+@cases("suffix", ["", ".txt", ".net", ".tar.gz"])
 def test_names_that_windows_keeps_for_itself_are_avoided(name: str, suffix: str) -> None:
     assert safe_name(name + suffix).split(".")[0].lower() not in RESERVED
 

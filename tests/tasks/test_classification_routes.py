@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tables import cases
 from torch import nn
 
 from testbed.errors import DefinitionError, UnsupportedError
@@ -177,7 +178,7 @@ def test_a_class_sublist_counts_when_the_model_restricts_itself():
     assert not restricts(dual(), setting(class_sublist=[2]))
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
     [
         {"perturbation_fn_gpu": blur},
@@ -187,12 +188,12 @@ def test_a_class_sublist_counts_when_the_model_restricts_itself():
         {"transform": blur},
     ],
 )
-@pytest.mark.parametrize("make", [classifier, dual])
+@cases("make", [classifier, dual])
 def test_what_is_done_to_the_images_counts(make, change):
     assert outputs_of(make(), setting(**change)) != outputs_of(make(), setting())
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
     [
         {"name": "another"},
@@ -206,7 +207,7 @@ def test_what_is_done_to_the_images_counts(make, change):
         {"parent_eval_setting": "parent"},
     ],
 )
-@pytest.mark.parametrize("make", [classifier, dual])
+@cases("make", [classifier, dual])
 def test_what_does_not_touch_the_outputs_does_not_count(make, change):
     assert outputs_of(make(), setting(**change)) == outputs_of(make(), setting())
 

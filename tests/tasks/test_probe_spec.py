@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from tables import cases
 
 from testbed.errors import DataError, DefinitionError
 from testbed.identity.describe import digest
@@ -96,7 +97,7 @@ def test_one_sample_cannot_be_split():
         split_validation(1, 0.5, 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "message"),
     [
         ({"method": "sgd"}, "adamw or lbfgs, not by 'sgd'"),

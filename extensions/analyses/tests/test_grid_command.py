@@ -6,6 +6,7 @@ import csv
 import json
 
 import pytest
+from tables import cases
 
 from testbed.db.store import Store
 from testbed.extensions.analyses.commands.grid import as_text
@@ -104,7 +105,7 @@ def test_latex_takes_nothing_in_a_name_for_a_command():
     assert as_text(["m"], ["s"], [["1.00"]], "markdown", "top1").splitlines()[2] == "| m | 1.00 |"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("cell", "text", "further"),
     [
         (TableCell(0.9759259259, 0.959311, 0.985877, tied=True), "97.59", r"$^{=}\,[95.93, 98.59]$"),

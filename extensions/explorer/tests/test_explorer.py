@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from browser import drive
+from tables import cases
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
@@ -85,7 +86,7 @@ def test_columns_are_in_groups_and_say_what_they_are(index):
     assert len(dict.fromkeys(groups)) == sum(a != b for a, b in zip(groups, [None, *groups[:-1]], strict=True))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "group"),
     [
         ("val-on-imagenet-a-classes", "ImageNet"),

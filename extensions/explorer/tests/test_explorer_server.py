@@ -27,6 +27,7 @@ from click.testing import CliRunner
 from explorer_pages import running
 from places import ASSETS
 from sample_world import COUNT
+from tables import cases
 from toy import toy_catalog, toy_setting
 
 from testbed.db.store import Store
@@ -137,10 +138,8 @@ def test_a_link_opens_the_page_and_nothing_else(server):
         assert get(f"{server}/data/index.json", **{"Sec-Fetch-Site": own})[0] == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/core.js", "/data/index.json", "/pictures/0/0.jpg", "/pictures/0/99.jpg", "/no/no"]
-)
-@pytest.mark.parametrize("headers", [{}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}], ids=str)
+@cases("path", ["/", "/core.js", "/data/index.json", "/pictures/0/0.jpg", "/pictures/0/99.jpg", "/no/no"])
+@cases("headers", [{}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
 def test_every_answer_is_for_pages_of_this_server_only(server, path, headers):
     _, _, told = get(f"{server}{path}", **headers)
     assert told["Cross-Origin-Resource-Policy"] == "same-origin"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from testbed.claims.agreement import PublishedValues, compare, in_words
 from testbed.db.store import Store
@@ -26,7 +27,7 @@ def claim(value: float, text: str = "", n: int | None = None, **given: Any) -> C
     return Claim(**{**fields, "n": n, **given})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("measured", "published", "z", "verdict"),
     [
         # sqrt(0.36 × 0.64 / 10,000) = 0.0048

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import cases
 
 from testbed.claims.tables import read_csv
 from testbed.db.store import Store
@@ -95,7 +96,7 @@ def test_percent_become_fractions(store: Store, write: Write) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "meant"),
     [
         ("val", ("val", "top1")),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from answered_world import WORLDS
 from places import TESTS
+from tables import cases
 
 from testbed.answers.reports.report import REPORTS, report
 from testbed.extensions.vlmevalkit.score_numbers import cells_of, numbers_of
@@ -34,7 +35,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_each_number_of_a_published_report_is_ours(name: str) -> None:
     metrics, (form,) = found(name)
     cells, numbers = cells_of(form), numbers_of(PUBLISHED[name])
