@@ -5,8 +5,8 @@
 The judge is an object that gives prepared replies: as asked for, with other words around them, as JSON, malformed,
 empty, and failures. VLMEvalKit at commit e8e78f0 asks it, up to ten times for a verdict. As testbed's prompts are its
 own, a reply that states a verdict in the form that VLMEvalKit's prompt asks for has a twin in the form that testbed's
-asks for, as have half of those with something around it; all other replies are the same for both. With latex2sympy2_extended 1.11.0 and sympy 1.14.0. The file was made
-once; it is not made again.
+asks for, as have half of those with something around it; all other replies are the same for both. With
+latex2sympy2_extended 1.11.0 and sympy 1.14.0. The file was made once; it is not made again.
 """
 
 from __future__ import annotations
