@@ -1,7 +1,8 @@
 """Writes the table of VLMEvalKit's sets in docs/vlmevalkit.md: `python docs/make_vlmevalkit_sets.py`.
 
 The sets are those of `testbed.data.tables.known`. The answers are those in tests/assets, each of which the rules
-``vlmevalkit`` score as VLMEvalKit's own functions did (tests/answers/test_published_answers.py).
+``vlmevalkit`` score as VLMEvalKit's own functions did (tests/answers/test_published_answers.py), and those that a judge
+scores, whose reply is as asked for or has marks that VLMEvalKit reads (tests/answers/test_published_judges.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from testbed.data.tables.known import known_tables
 from testbed.eval_settings.base.questions import questions_of
@@ -18,7 +20,7 @@ from testbed.eval_settings.base.videos import framed_names
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "vlmevalkit.md"
-_HEADER = "| rules | report | answers equal to VLMEvalKit's | sets |\n|---|---|---|---|\n"
+_HEADER = "| rules | report | answers equal to VLMEvalKit's | by a judge | sets |\n|---|---|---|---|---|\n"
 _OTHERS = "| class of VLMEvalKit | kind there | sets without a score here | reason, where it is one of principle |\n"
 _OTHERS += "|---|---|---|---|\n"
 # What a score needs and cannot be had here, by the class that scores.
@@ -43,12 +45,24 @@ _ANSWERS = [
 ]
 
 
+def _asset(name: str) -> dict[str, Any]:
+    """Returns what a file of recorded answers has."""
+    whole: dict[str, Any] = json.loads(gzip.decompress((ROOT / "tests" / "assets" / f"{name}.json.gz").read_bytes()))
+    return whole
+
+
 def recorded() -> Counter[str]:
-    """Returns the number of recorded answers of each kind of question."""
-    found: Counter[str] = Counter()
-    for name in _ANSWERS:
-        whole = json.loads(gzip.decompress((ROOT / "tests" / "assets" / f"{name}.json.gz").read_bytes()))
-        found.update(answer[0] for answer in whole["answers"])
+    """Returns the number of recorded answers of each kind of question that rules score."""
+    return Counter(answer[0] for name in _ANSWERS for answer in _asset(name)["answers"])
+
+
+def judged() -> Counter[str]:
+    """Returns the number of recorded answers of each kind of question that a judge scores."""
+    judges = _asset("published_by_judges")
+    families = Counter(family for family, _, _, _, as_asked_for, *_ in judges["answers"] if as_asked_for)
+    found = Counter(kind for kind, _, _, marks in _asset("published_by_set_3")["replies"] if marks is not None)
+    for family, number in families.items():
+        found[judges["scorings"][family]] += number
     return found
 
 
@@ -63,9 +77,9 @@ def tables() -> str:
             others.setdefault((known.score_class, known.kind), []).append(name)
         else:
             scored.setdefault((questions.scoring, questions.report), []).append(name)
-    equal = recorded()
+    equal, by_judge = recorded(), judged()
     lines = [
-        f"| `{rules}` | `{report}` | {equal[rules] or '–'} | {_names(names)} |\n"
+        f"| `{rules}` | `{report}` | {equal[rules] or '–'} | {by_judge[rules] or '–'} | {_names(names)} |\n"
         for (rules, report), names in sorted(scored.items())
     ]
     rest = [
