@@ -38,7 +38,10 @@ GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
     ("ImageNetV2", re.compile(r"imagenetv2-.*")),
     ("natural shifts", re.compile(r"imagenet-(a|r|sketch|hard.*|vid-robust.*)|objectnet.*|ytbb-robust.*|openimages.*")),
-    ("objects and backgrounds", re.compile(r"(imagenet-(9|d-diffusion)|counteranimal|si-score)\..*|pug-imagenet")),
+    (
+        "objects and backgrounds",
+        re.compile(r"(imagenet-(9|d-diffusion)|counteranimal|si-score)\..*|(pug|hard)-imagenet"),
+    ),
     ("averages", re.compile(r"avg_.*|[a-z_]+_(in-memory|on-disk)")),
     ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
     ("corruptions, in memory", re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion).+-c\.[a-z_]+\.\d")),

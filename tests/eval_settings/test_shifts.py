@@ -42,6 +42,7 @@ def load():
 registry.add_model(Model("reader", StandardTransform(16, 16), load, 8))
 """
 C_BAR = [f"{synsets()[label]}/ILSVRC2012_val_{label:08d}.png" for label in (0, 7, 404)]
+HARD_IMAGENET = [f"{synsets()[label]}/ILSVRC2012_val_{label:08d}.png" for label in (537, 795)]
 # Setting → what its folder's files show, and the metrics that this gives.
 TREES = {
     "imagenet-c-bar.perlin_noise.2_on-disk.part": (
@@ -96,6 +97,7 @@ TREES = {
         {"Goldfish/a.png": 1, "Elephant/b.png": 386, "Elephant/c.png": 5, "Goldfish/d.png": 385},
         {"top1": 0.5},
     ),
+    "hard-imagenet": ("val", dict(zip(HARD_IMAGENET, (537, 3), strict=True)), {"top1": 0.5}),
     "imagenet-hard": ("imagenet-hard", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
     "imagenet-hard-4k": ("hf/taesiri/imagenet-hard-4k/data", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
 }
@@ -133,6 +135,13 @@ def pack_hard(folder: Path) -> None:
         file.unlink()
 
 
+def make_masks(folder: Path) -> None:
+    """Makes Hard ImageNet's masks; its images are in ``val``, among others."""
+    folder.mkdir(parents=True)
+    for name in HARD_IMAGENET:
+        Image.new("L", (16, 16), 255).save(folder / name.replace("/", "_"))
+
+
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("shifts")
@@ -147,6 +156,7 @@ def trees(tmp_path_factory) -> Path:
     )
     export_hard(root / "imagenet-hard")
     pack_hard(root / "hf/taesiri/imagenet-hard-4k/data")
+    make_masks(root / "hardImageNet/val")
     for name in C_BAR:
         (root / "val" / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (16, 16), (120, 60, 30)).save(root / "val" / name)
@@ -183,6 +193,7 @@ def test_each_runs_from_its_published_form(program, trees, tmp_path):
         ("imagenet-d-diffusion.material", "ImageNet-D/material", "zcs15/ImageNet-D"),
         ("si-score.location", "si-score/object_location", "s3://si-score-dataset/object_location/"),
         ("pug-imagenet", "PUG_ImageNet/class_to_imagenet_idx.json", "PUG_IMAGENET.tar.gz"),
+        ("hard-imagenet", "hardImageNet/val", "hardImageNet.zip of https://github.com/mmoayeri/HardImageNet"),
         ("imagenet-hard", "imagenet-hard", "taesiri/imagenet-hard (split validation)"),
         ("ninco-unit-tests", "NINCO/NINCO_OOD_unit_tests", "zenodo.org/records/8013288"),
     ],
@@ -192,6 +203,26 @@ def test_a_missing_folder_is_named_with_what_to_fetch(setting, folder, source, t
         registry.get_eval_setting(setting).dataset.open()
     for words in (str(tmp_path / folder), source):
         assert words in str(refused.value)
+
+
+def test_hard_imagenet_says_that_imagenets_own_images_are_missing(tmp_path):
+    make_masks(tmp_path / "hardImageNet/val")
+    with (
+        using(Inputs.from_environment().but(data_root=str(tmp_path))),
+        pytest.raises(DataError, match="val does not exist; it should hold ImageNet's validation images"),
+    ):
+        registry.get_eval_setting("hard-imagenet").dataset.open()
+
+
+def test_a_mask_with_another_name_is_refused(tmp_path):
+    make_masks(tmp_path / "hardImageNet/val")
+    (tmp_path / "val").mkdir()
+    Image.new("L", (16, 16)).save(tmp_path / "hardImageNet/val/dog_sled.png")
+    with (
+        using(Inputs.from_environment().but(data_root=str(tmp_path))),
+        pytest.raises(DataError, match=r"the file dog_sled\.png is named otherwise"),
+    ):
+        registry.get_eval_setting("hard-imagenet").dataset.open()
 
 
 def test_an_unknown_folder_is_refused(tmp_path):

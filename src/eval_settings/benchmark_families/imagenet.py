@@ -28,6 +28,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "imagenet-r": (30000,),
     "imagenet-o": (12000,),  # 2,000 of no class, and val's of 200 classes
     "imagenet-9": (4050,),
+    "hard-imagenet": (750,),
     "imagenet-hard": (10980, 11350, 13925),
     "counteranimal.common": (7174,),
     "counteranimal.counter": (5926,),
