@@ -1,10 +1,8 @@
 """The options of a run."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from testbed.inputs import Inputs, active
 from testbed.models.base.definition import PRECISIONS
@@ -144,7 +142,7 @@ class RunOptions:
         """The seed of random weights; None for trained weights."""
         return self.seed if self.random_weights else None
 
-    def resolved(self) -> RunOptions:
+    def resolved(self) -> Self:
         """These options with the user's variables read where they leave something to them, so that no process asks."""
         payload_url = os.environ.get(ENV_PAYLOADS, "") if self.payload_url is None else self.payload_url
         return replace(self, payload_url=payload_url, inputs=self.inputs or active())

@@ -1,7 +1,5 @@
 """Options for a run's inputs besides definitions: folders, files, and how a checkpoint was trained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import Field, fields
 from inspect import signature
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin
 
 import click
 
@@ -67,7 +68,8 @@ def _options() -> list[click.Parameter]:
         made.append(cls([*flags], heading=heading, **keywords))
 
     def declared(kind: type, *names: str) -> None:
-        made.extend(_declared(kind, name, heading) for name in names)
+        by_name = {field.name: field for field in fields(kind)}
+        made.extend(_declared(by_name[name], heading) for name in names)
 
     made: list[click.Parameter] = []
     heading = "What"
@@ -183,9 +185,10 @@ def _options() -> list[click.Parameter]:
     return made
 
 
-def _declared(kind: type, name: str, heading: str) -> Option:
+def _declared(field: Field[Any], heading: str) -> Option:
     """Makes the option that a field's annotation declares; see `testbed.graph.options.option`."""
-    annotation, default = get_type_hints(kind, include_extras=True)[name], getattr(kind, name)
+    annotation: Any = field.type
+    name, default = field.name, field.default
     facts = {"heading": heading, **annotation.__metadata__[0]}
     flags = facts.pop("flags") or [f"--{name.replace('_', '-')}"]
     types = get_args(annotation.__origin__) if isinstance(annotation.__origin__, UnionType) else [annotation.__origin__]

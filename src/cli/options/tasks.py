@@ -4,8 +4,6 @@ They are equivalent to setting names: ``cifar10 --task linear_probe --fewshot-k 
 ``--scorers A`` turns each captioning setting X into ``X@A``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -177,7 +175,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
     return canonical
 
 
-def _is_setting(wanted: BenchmarkName, language: str) -> bool:
+def _is_setting(wanted: "BenchmarkName", language: str) -> bool:
     """Returns whether a name is that of a setting without this language."""
     from testbed.registry import registry
 
@@ -225,7 +223,7 @@ def _some(words: Sequence[str], most: int = 12) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
-def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
+def as_scored(catalog: "Catalog", settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
     """The names of settings, with each captioning setting expanded to one per scorer.
 
     Args:
@@ -258,7 +256,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     return list(names)
 
 
-def _not_captioning(catalog: Catalog, setting: str) -> str:
+def _not_captioning(catalog: "Catalog", setting: str) -> str:
     """Returns the message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)
