@@ -24,9 +24,12 @@ def option(text: str, *flags: str, **facts: Any) -> dict[str, Any]:
 class RunOptions:
     """The options of a run: those of the command line, except for names and output.
 
+    Annotations have the help texts of the options; these fields are described here:
+
     Attributes:
         db_url: The store; None: the default.
         plugins: Definition files to load.
+        share_passes: Whether cells that read the same pixels are computed in one pass.
         payload_url: None: the default; an empty string: the database.
         clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
         progress_interval: After how many samples or texts of a pass a line is printed; None after ten seconds.
