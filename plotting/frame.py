@@ -229,24 +229,23 @@ class Grid(NamedTuple):
         return [column for column in known if column == pattern or fnmatchcase(column, pattern)]
 
 
-def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any", sizes: bool = True) -> Grid:
+def load_grid(db_url: str | None = None, metric: str | None = "top1", sizes: bool = True) -> Grid:
     """Loads the stored results for figures, with fills and averages.
 
     Args:
         db_url: The store.
         metric: The metric; ``"top1"`` includes the columns of pm0 and pm10. None: the main one of each setting.
-        origin: As for `results_frame`.
         sizes: Whether to include numbers of samples; else all are NaN.
     """
     others: dict[str, str] = {}
     if metric is None:
-        frame = results_frame(db_url, None, None, METRICS, origin, sizes, headlines=True)
+        frame = results_frame(db_url, None, None, METRICS, sizes=sizes, headlines=True)
         main = frame["eval_setting"].map(main_metrics(frame))
         frame = frame[(frame["metric"] == main) | frame["metric"].isin(METRIC_SUFFIXES)]
         named = frame[~frame["metric"].isin(METRICS)]
         others = dict(zip(named["column"], named["metric"], strict=True))
     else:
-        frame = results_frame(db_url, None, None, METRICS if metric == "top1" else [metric], origin, sizes)
+        frame = results_frame(db_url, None, None, METRICS if metric == "top1" else [metric], sizes=sizes)
     values = grid(frame)
     counted = grid(frame, what="n") if sizes else values * np.nan
     of_parts = [name for name in frame["eval_setting"].unique() if is_part(name)]

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from testbed.certificates import Certificate
 from testbed.db import migrations
 from testbed.db.connection.sqlite_file import given_url, opener, sqlite_path
-from testbed.entities import Certificate, Evaluation, Metric, StoredDefinition
+from testbed.entities import Evaluation, Metric, StoredDefinition
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:

@@ -361,7 +361,7 @@ def _of(kind: Kind, rows: Iterable[Any], table: Any = EvaluationRow) -> sa.Colum
 
 def _nodes_of(row: Any) -> Any:
     """Selects the nodes of a setting; other kinds have none."""
-    is_setting = getattr(row, "node", None) == ""
+    is_setting = isinstance(row, EvalSettingRow) and not row.node
     return sa.select(EvalSettingRow).where(
         EvalSettingRow.name == row.name, EvalSettingRow.node != "", sa.true() if is_setting else sa.false()
     )
@@ -373,6 +373,6 @@ def _named(row: Any, count: int) -> StoredDefinition:
         name=row.name,
         hidden=row.hidden_at is not None,
         evaluations=int(count),
-        model_type=getattr(row, "model_type", None),
-        parent=getattr(row, "parent", None),
+        model_type=row.model_type if isinstance(row, ModelRow) else None,
+        parent=row.parent if isinstance(row, EvalSettingRow) else None,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from testbed.certificates import Certificate
 from testbed.db.base import StorePart, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.retry import retried
 from testbed.db.rows import normalized, with_names
@@ -21,7 +22,7 @@ from testbed.db.tables import (
     ModelRow,
     now,
 )
-from testbed.entities import CellRecord, Certificate, StoredRecord
+from testbed.entities import CellRecord, StoredRecord
 from testbed.identity.describe import digest
 
 RECORD = "record"  # the kind of these definitions

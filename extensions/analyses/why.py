@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from testbed.certificates import Certificate
 from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
-from testbed.entities import OVERALL, Certificate, Evaluation
+from testbed.entities import OVERALL, Evaluation
 from testbed.errors import StoreError
 from testbed.provenance.manifest import MISSING_RECORD, Today, record_differences
 

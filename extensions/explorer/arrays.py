@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from testbed.entities import SampleInfo, groups_of
 from testbed.extensions.explorer.packing import packed_counts
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.stored_results.evaluated import LOGITS, SettingSamples, ShownEvaluation
+from testbed.stored_results.slices import slice_text
 
 Array = np.ndarray[Any, Any]
 
@@ -175,7 +175,7 @@ def filters_of(samples: SettingSamples) -> dict[str, Any]:
     if groups is not None:
         slices["group"] = list(groups)
     for key in sorted({key for info in infos for key in info.slices or {}}):
-        slices[key] = [_text((info.slices or {}).get(key)) for info in infos]
+        slices[key] = [slice_text((info.slices or {}).get(key)) for info in infos]
     return {
         "target": packed_counts(np.array([_class(info) for info in infos])),
         "right": packed_counts(right),
@@ -200,10 +200,6 @@ def _class(info: SampleInfo) -> int:
     """The only class of a sample; −1 if it has several or none."""
     target = info.target[0] if isinstance(info.target, list) and len(info.target) == 1 else info.target
     return target if type(target) is int and target >= 0 else -1
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _coded(values: Sequence[str | None]) -> dict[str, Any] | None:

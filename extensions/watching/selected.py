@@ -19,7 +19,7 @@ _BLOCK = 2**23  # values at a time, to bound memory
 _ROUNDING = 1e-6
 
 
-def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | None = None, seed: int = 0) -> float:
+def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | None = None) -> float:
     """Returns the p-value of "the new model is at least as good as the chosen one", however that was chosen.
 
     The difference to the chosen one, in standard errors, is compared with the largest such difference to any of the
@@ -31,7 +31,6 @@ def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | 
         others: Float array [models, n].
         chosen: The index of the chosen one.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: The seed of the signs.
 
     Returns:
         The one-sided p-value: a share of the draws, so at least one in `FLIPS`.
@@ -43,7 +42,7 @@ def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | 
     own = float(sums[:, chosen].sum() / lengths[chosen])
     moving = (sums != 0).any(axis=1)
     scaled = (sums[moving][:, lengths > 0] / lengths[lengths > 0]).astype(np.float32)
-    random = np.random.Generator(np.random.Philox(seed))
+    random = np.random.Generator(np.random.Philox(0))
     at_once, as_large = max(1, _BLOCK // len(scaled)), 0
     for start in range(0, FLIPS, at_once):
         signs = random.integers(2, size=(min(at_once, FLIPS - start), len(scaled)), dtype=np.int8)
@@ -68,7 +67,7 @@ def decline(p: float, new: Array, others: Array, chosen: int, clusters: Array | 
     return min(1.0, len(others) * p, max(p, 2 * worse_than_chosen(new, others, chosen, clusters)))
 
 
-def expected_of_best(scores: Array, clusters: Array | None = None, seed: int = 0) -> float:
+def expected_of_best(scores: Array, clusters: Array | None = None) -> float:
     """The mean score to expect, on other samples, of the model that is the best on these.
 
     It is chosen by one half of the samples and measured on the other, and the mean is taken over random halves. So it
@@ -77,12 +76,11 @@ def expected_of_best(scores: Array, clusters: Array | None = None, seed: int = 0
     Args:
         scores: Float array [models, n], n > 1; NaN where a sample does not count.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: The seed of the halves.
     """
     counted = np.isfinite(scores)
     sums, _ = cluster_sums(np.where(counted, scores, 0.0).T.astype(np.float64), clusters)
     sizes, _ = cluster_sums(counted.T.astype(np.float64), clusters)
-    random = np.random.Generator(np.random.Philox(seed))
+    random = np.random.Generator(np.random.Philox(0))
     best = []
     for _ in range(SPLITS):
         first = random.permutation(len(sums)) % 2 == 0

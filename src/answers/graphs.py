@@ -21,7 +21,6 @@ _LIST = re.compile(r"\[([^\]]*)\]")
 _BRACKETS = re.compile(r"[{\[(]([^)}\]]*)[}\])]")
 _TWO_LISTS = re.compile(r"\[\s*\[([^\]]*)\]\s*,\s*\[([^\]]*)\]\s*\]")
 _PATH = re.compile(r"(?<!\d)\d++(?:\s*+(?:->|→)\s*+\d+)+")
-_ARROW = re.compile(r"->|→")
 _QUOTES = str.maketrans("", "", "'\"")
 _LONGEST = 1 << 16  # characters of a solution or a graph
 

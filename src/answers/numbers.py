@@ -71,10 +71,10 @@ def is_another_value(text: str) -> bool:
     )
 
 
-def same_quantity(one: Quantity, other: Quantity, close: float = _EQUAL) -> bool:
+def same_quantity(one: Quantity, other: Quantity) -> bool:
     """Checks whether two quantities are equal, in units that measure the same, or where one has none."""
     value = value_in(one, other)
-    return value is not None and math.isclose(value, other.value, rel_tol=close, abs_tol=close)
+    return value is not None and math.isclose(value, other.value, rel_tol=_EQUAL, abs_tol=_EQUAL)
 
 
 def with_plain_numbers(text: str) -> str:

@@ -83,7 +83,7 @@ _OTHER_SHORT_ANSWER = "Float numbers in the answer should be formatted as three-
 
 def question(row: Row, ending: str = "") -> list[Turn]:
     """The pictures, then the question."""
-    return [[*row.pictures, _column(row, "question") + ending]]
+    return [[*row.pictures, cell_text(row, "question") + ending]]
 
 
 short_answer = partial(question, ending=SINGLE_WORD)
@@ -132,7 +132,7 @@ def caption_choice(row: Row) -> list[Turn]:
     hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
     lines = _lines(options(row.columns))
     choices = f"Options:\n{lines}{_EARTH_ENDING}" if lines else ""
-    return [[*row.pictures, f"{_EARTH}{hint}Caption:\n {_column(row, 'question')}\n{choices}"]]
+    return [[*row.pictures, f"{_EARTH}{hint}Caption:\n {cell_text(row, 'question')}\n{choices}"]]
 
 
 def listed_choice(row: Row, read: Callable[[Mapping[str, str]], Mapping[str, str]] = list_options) -> list[Turn]:
@@ -144,7 +144,7 @@ def listed_choice(row: Row, read: Callable[[Mapping[str, str]], Mapping[str, str
     """
     lines = "\n".join(f"({letter}) {text}" for letter, text in read(row.columns).items())
     choices = f"Options:\n{lines}" if "options" in row.columns else _OPTIONS_IN_IMAGE
-    return [[*row.pictures, f"{_column(row, 'question')}\n{choices}{_STEP_BY_STEP}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')}\n{choices}{_STEP_BY_STEP}"]]
 
 
 quoted_choice = partial(listed_choice, read=quoted_options)  # VisualPuzzles
@@ -155,25 +155,25 @@ def letter_in_quotes(row: Row) -> list[Turn]:
     hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
     items = "".join(f"{letter}: {text}, " for letter, text in options(row.columns).items())
     choices = f"Options: {items}" if items else ""
-    return [[*row.pictures, f"{hint}{_column(row, 'question')}\n{choices}\n{_IN_QUOTES}"]]
+    return [[*row.pictures, f"{hint}{cell_text(row, 'question')}\n{choices}\n{_IN_QUOTES}"]]
 
 
 def letter_of_list(row: Row) -> list[Turn]:
     """The pictures, the question and the list in the column ``options``, as in EmbSpatial-Bench."""
     lines = "\n".join(f"{letter}: {text}" for letter, text in list_options(row.columns).items())
     ending = "Give me the answer letter directly. The best answer is:"
-    return [[*row.pictures, f"Question: {_column(row, 'question')}\nOptions:\n{lines}\n{ending}"]]
+    return [[*row.pictures, f"Question: {cell_text(row, 'question')}\nOptions:\n{lines}\n{ending}"]]
 
 
 def candidates(row: Row) -> list[Turn]:
     """The pictures, the question and the text in the column ``candidates``, as in ViewSpatial-Bench."""
-    asked = f"Question: {_column(row, 'question')}\nChoices: {_column(row, 'candidates')}\n"
+    asked = f"Question: {cell_text(row, 'question')}\nChoices: {cell_text(row, 'candidates')}\n"
     return [[*row.pictures, f"{asked}Reply only to the corresponding option.\nAnswer:"]]
 
 
 def column_with_pictures(row: Row, name: str) -> list[Turn]:
     """The text of a column, with the pictures in place of ``<image>``, as in MindCube and ERIQ."""
-    return _in_order(row, _column(row, name))
+    return _in_order(row, cell_text(row, name))
 
 
 def by_type(row: Row) -> list[Turn]:
@@ -182,21 +182,21 @@ def by_type(row: Row) -> list[Turn]:
     Raises:
         SampleError: If the type is neither ``yes_no`` nor ``multiple_choice``.
     """
-    kind = _column(row, "type")
+    kind = cell_text(row, "type")
     if kind not in _OF_TYPE:
         raise SampleError(f"{row.index}: its type is {kind!r}; expected {' or '.join(_OF_TYPE)}")
-    return [[*row.pictures, f"{_column(row, 'question')} {_OF_TYPE[kind]}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')} {_OF_TYPE[kind]}"]]
 
 
 def required_choice(row: Row) -> list[Turn]:
     """`bare_choice`, then the column ``requirement``, as in We-Math step by step."""
-    return [[*row.pictures, _choices(row, "") + f"\n{_column(row, 'requirement')}"]]
+    return [[*row.pictures, _choices(row, "") + f"\n{cell_text(row, 'requirement')}"]]
 
 
 def dyna_math(row: Row, form: str = _AS_JSON) -> list[Turn]:
     """The pictures, the question and the form of the answer, as in DynaMath."""
     kind = _SHORT_ANSWERS.get(row.columns.get("answer_type", ""), _OTHER_SHORT_ANSWER)
-    return [[*row.pictures, f"## Question\n {_column(row, 'question')}{form and form % kind}"]]
+    return [[*row.pictures, f"## Question\n {cell_text(row, 'question')}{form and form % kind}"]]
 
 
 dyna_math_bare = partial(dyna_math, form="")
@@ -207,7 +207,7 @@ def placed_by_index(row: Row) -> list[Turn]:
 
     Without a number for each picture, they are where the text has ``<image>``, or before the question.
     """
-    text = _column(row, "question")
+    text = cell_text(row, "question")
     places = [int(index) for index in as_list(row.columns.get("visual_indices", "")) if index.strip().isdecimal()]
     if len(places) != len(row.pictures):
         return _in_order(row, text) if _HERE_IN_ORDER in text else [[*row.pictures, text]]
@@ -247,7 +247,7 @@ question_in_the_image_cot = partial(question_in_the_image, ending=_LAST_LINE)
 def several_pictures(row: Row) -> list[Turn]:
     """Question and options with the pictures where the text has ``<image>``, in their order, as in MUIRBench."""
     choices = "\n".join(f"{letter}. {text}" for letter, text in options(row.columns).items())
-    text = f"{_column(row, 'question')}\n"
+    text = f"{cell_text(row, 'question')}\n"
     if choices:
         text += f"{choices}\nAnswer with the option's letter from the given choices directly."
     return _in_order(row, text, blank="")
@@ -261,10 +261,10 @@ def real_world(row: Row, heading: str = _LISTED_BELOW, ending: str = _REAL_WORLD
         heading: The text before options that are a list.
         ending: The text after the options.
     """
-    cell = _column(row, OPTIONS)
+    cell = cell_text(row, OPTIONS)
     items = listed(cell)
     choices = cell if items is None else "\n".join([heading, *items])
-    return [[*row.pictures, f"{_column(row, 'question')} {choices}\n{ending}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')} {choices}\n{ending}"]]
 
 
 real_world_chinese = partial(real_world, heading=_LISTED_BELOW_CN, ending=_REAL_WORLD_CN)
@@ -272,7 +272,7 @@ real_world_chinese = partial(real_world, heading=_LISTED_BELOW_CN, ending=_REAL_
 
 def column(row: Row, name: str = "prompt") -> list[Turn]:
     """The pictures, then the text of a column, as in CV-Bench."""
-    return [[*row.pictures, _column(row, name)]]
+    return [[*row.pictures, cell_text(row, name)]]
 
 
 def conversation(row: Row) -> list[Turn]:
@@ -281,7 +281,7 @@ def conversation(row: Row) -> list[Turn]:
     Raises:
         SampleError: If the questions name more pictures than the row has.
     """
-    questions = as_list(_column(row, "question"))
+    questions = as_list(cell_text(row, "question"))
     pictures = iter(row.pictures)
     turns: list[Turn] = []
     for text in questions:
@@ -306,7 +306,7 @@ def conversation(row: Row) -> list[Turn]:
 def _choices(row: Row, ending: str, hinted: bool = True) -> str:
     choices = options(row.columns)
     hint = f"Hint: {row.columns['hint']}\n" if hinted and "hint" in row.columns else ""
-    text = f"{hint}Question: {_column(row, 'question')}\n"
+    text = f"{hint}Question: {cell_text(row, 'question')}\n"
     return f"{text}Options:\n{_lines(choices)}{ending}" if choices else text
 
 
@@ -335,7 +335,12 @@ def _picture(row: Row, number: int) -> Picture:
     return row.pictures[number - 1]
 
 
-def _column(row: Row, name: str) -> str:
+def cell_text(row: Row, name: str) -> str:
+    """Returns the text of a row in a column.
+
+    Raises:
+        SampleError: If it has none.
+    """
     if name not in row.columns:
         raise SampleError(f"{row.index}: its column {name!r} is empty")
     return row.columns[name]
@@ -355,5 +360,5 @@ def video_mme(row: Row, subtitles: bool = False) -> list[Turn]:
     """
     said = f"This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
     given = f"\nThese are the frames of a video. {said}{OF_THE_VIDEO}\n"
-    lines = [_column(row, "question"), *as_list(row.columns.get("candidates", ""))]
+    lines = [cell_text(row, "question"), *as_list(row.columns.get("candidates", ""))]
     return [[*row.pictures, given, "Question: {}\nAnswer: ".format("\n".join(lines))]]

@@ -11,9 +11,8 @@ from functools import partial
 from string import ascii_uppercase
 
 from testbed.answers.columns import as_list
-from testbed.answers.prompts import OF_THE_VIDEO, Turn, video_mme
+from testbed.answers.prompts import OF_THE_VIDEO, Turn, cell_text, video_mme
 from testbed.data.rows import Row
-from testbed.errors import SampleError
 
 _WATCH = "Carefully watch this video and pay attention to every detail. "
 _SELECT_BEST = "Based on your observations, select the best option that accurately addresses the question."
@@ -52,7 +51,7 @@ _REASONING_OF_EIGHT = (
 def watched_options(row: Row, heading: str, endings: tuple[str, ...]) -> list[Turn]:
     """The heading, the frames, then question and options in one text, and the endings."""
     lines = [f"({letter}) {text}" for letter, text in zip(ascii_uppercase, _candidates(row), strict=False)]
-    asked = f"Question: {_column(row, 'question')}\nOptions:\n" + "".join(f"{line}\n" for line in lines)
+    asked = f"Question: {cell_text(row, 'question')}\nOptions:\n" + "".join(f"{line}\n" for line in lines)
     return [[heading, *row.pictures, asked.rstrip(), *endings]]
 
 
@@ -62,7 +61,7 @@ mlvu = partial(watched_options, heading=_WATCH + _SELECT_BEST, endings=("\nOnly 
 
 def mlvu_open(row: Row) -> list[Turn]:
     """MLVU's open questions: the heading, the frames, the question."""
-    return [[_WATCH + _ANSWER_GIVEN, *row.pictures, _column(row, "question")]]
+    return [[_WATCH + _ANSWER_GIVEN, *row.pictures, cell_text(row, "question")]]
 
 
 def long_video_bench(row: Row, subtitles: bool = False) -> list[Turn]:
@@ -73,18 +72,18 @@ def long_video_bench(row: Row, subtitles: bool = False) -> list[Turn]:
         subtitles: Shows the column ``subtitles``; see `testbed.data.tables.video_subtitles`.
     """
     lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _candidates(row), strict=False)]
-    text = "\n".join([_column(row, "question"), *lines])
+    text = "\n".join([cell_text(row, "question"), *lines])
     return [[*(_with_subtitles(row) if subtitles else row.pictures), text + _LETTER_DIRECTLY]]
 
 
 def temp_compass(row: Row, ending: str = "\nPlease directly give the best option:") -> list[Turn]:
     """TempCompass' multiple choice and caption matching: the frames, question and options, and the ending."""
-    return [[*row.pictures, "\n".join([_column(row, "question"), *_candidates(row)]), ending]]
+    return [[*row.pictures, "\n".join([cell_text(row, "question"), *_candidates(row)]), ending]]
 
 
 def temp_compass_yes_no(row: Row) -> list[Turn]:
     """TempCompass' questions with yes or no as answers."""
-    return [[*row.pictures, _column(row, "question"), "\nPlease answer yes or no:"]]
+    return [[*row.pictures, cell_text(row, "question"), "\nPlease answer yes or no:"]]
 
 
 def world_sense(row: Row, subtitles: bool = False) -> list[Turn]:
@@ -96,7 +95,7 @@ def world_sense(row: Row, subtitles: bool = False) -> list[Turn]:
 def mmbench_video(row: Row) -> list[Turn]:
     """MMBench-Video (arXiv 2406.14515), a question at a time."""
     given = _SEPARATE_FRAMES.format(len(row.pictures))
-    return [[given, *row.pictures, f"Question: {_column(row, 'question')}\nAnswer: "]]
+    return [[given, *row.pictures, f"Question: {cell_text(row, 'question')}\nAnswer: "]]
 
 
 def video_mme_v2(row: Row, subtitles: str = "", reasoning: bool = False) -> list[Turn]:
@@ -107,7 +106,7 @@ def video_mme_v2(row: Row, subtitles: str = "", reasoning: bool = False) -> list
         subtitles: ``"all"``: in a text after the frames; ``"between"``: after each frame; empty: not shown.
         reasoning: Asks for the reasoning before the answer.
     """
-    text = f"Question: {_column(row, 'question')}\n{_column(row, 'options')}\n"
+    text = f"Question: {cell_text(row, 'question')}\n{cell_text(row, 'options')}\n"
     text += _REASONING_OF_EIGHT if reasoning else _OF_EIGHT
     if subtitles == "between":
         return [[*_with_subtitles(row), _SAID_BETWEEN, text]]
@@ -119,27 +118,27 @@ def vsi_bench(row: Row) -> list[Turn]:
     """VSI-Bench (arXiv 2412.14171): the frames, then question and options, or the request for a number."""
     options = _candidates(row)
     ending = _LETTER_DIRECTLY.strip() if options else "Answer briefly and directly in one float number."
-    lines = ["These are frames of a video.", _column(row, "question"), *options, ending]
+    lines = ["These are frames of a video.", cell_text(row, "question"), *options, ending]
     return [[*row.pictures, "\n".join(lines)]]
 
 
 def vsi_super_recall(row: Row) -> list[Turn]:
     """VSI-SUPER-Recall (arXiv 2511.04670)."""
-    lines = [_column(row, "question").strip(), "Options:", *as_list(_column(row, "options"))]
+    lines = [cell_text(row, "question").strip(), "Options:", *as_list(cell_text(row, "options"))]
     return [[*row.pictures, "\n".join(lines) + _LETTER_DIRECTLY]]
 
 
 def vsi_super_count(row: Row) -> list[Turn]:
     """VSI-SUPER-Count (arXiv 2511.04670)."""
     ending = "\nPlease answer the question using a single word or phrase."
-    return [[*row.pictures, f"These are frames of a video.\n{_column(row, 'question').strip()}{ending}"]]
+    return [[*row.pictures, f"These are frames of a video.\n{cell_text(row, 'question').strip()}{ending}"]]
 
 
 def sti_bench(row: Row) -> list[Turn]:
     """STI-Bench (arXiv 2503.23765): the question names its seconds, and how many frames a second has."""
-    options = zip(ascii_uppercase, as_list(_column(row, "options")), strict=False)
-    times = f"From {_column(row, 'time_start')} seconds to {_column(row, 'time_end')} seconds. "
-    asked = "\n".join([times + _column(row, "question"), *(f"{letter} {text}" for letter, text in options)])
+    options = zip(ascii_uppercase, as_list(cell_text(row, "options")), strict=False)
+    times = f"From {cell_text(row, 'time_start')} seconds to {cell_text(row, 'time_end')} seconds. "
+    asked = "\n".join([times + cell_text(row, "question"), *(f"{letter} {text}" for letter, text in options)])
     text = (
         "Answer the question below based on the frames provided, which are sampled at about"
         f" {row.columns.get('sampled_fps', '')} FPS.\nQuestion: {asked}\nPlease output only the option you choose!"
@@ -149,19 +148,19 @@ def sti_bench(row: Row) -> list[Turn]:
 
 def dsr_bench(row: Row) -> list[Turn]:
     """DSR-Bench: what is asked, the frames, then question and options."""
-    lines = "\n".join([_column(row, "question"), *as_list(_column(row, "options"))])
+    lines = "\n".join([cell_text(row, "question"), *as_list(cell_text(row, "options"))])
     return [[f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", *row.pictures, f"Question: {lines}\nAnswer: "]]
 
 
 def video_tt(row: Row) -> list[Turn]:
     """Video-TT (arXiv 2507.15028): as Video-MME, with the options in ``question_prompt``."""
-    asked = f"Question: {_column(row, 'question')}\n{_column(row, 'question_prompt')}\nAnswer: "
+    asked = f"Question: {cell_text(row, 'question')}\n{cell_text(row, 'question_prompt')}\nAnswer: "
     return [[*row.pictures, f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", asked]]
 
 
 def video_holmes(row: Row) -> list[Turn]:
     """Video-Holmes (arXiv 2505.21374): the frames, then the request for thoughts and an answer in tags."""
-    asked = f"The question is: {_column(row, 'question')}. The options are: {_column(row, 'candidates')}."
+    asked = f"The question is: {cell_text(row, 'question')}. The options are: {cell_text(row, 'candidates')}."
     return [[*row.pictures, f"{_IN_TAGS}    {asked}     Your answer:\n    "]]
 
 
@@ -177,9 +176,3 @@ def _with_subtitles(row: Row) -> Turn:
 
 def _candidates(row: Row) -> list[str]:
     return as_list(row.columns["candidates"]) if "candidates" in row.columns else []
-
-
-def _column(row: Row, name: str) -> str:
-    if name not in row.columns:
-        raise SampleError(f"{row.index}: its column {name!r} is empty")
-    return row.columns[name]

@@ -40,6 +40,7 @@ from testbed.console.options import (
 from testbed.console.output import print_json
 from testbed.db.connection.lookup import all_stored
 from testbed.errors import TestbedError
+from testbed.graph.options import RunOptions
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.paths import expanded, own_temporary
 from testbed.planning.own_names import own_names_of, with_short_names
@@ -48,7 +49,6 @@ from testbed.registry.folders import settings_of_folders
 if TYPE_CHECKING:
     from testbed.cli.run.progress import LogFile
     from testbed.execution.progress import Progress
-    from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.trackers.mirrors import Mirror
 
@@ -82,7 +82,6 @@ def evaluate(
             other options.
     """
     from testbed.execution.executors import executor_kind
-    from testbed.graph.options import RunOptions
     from testbed.registry import registry
     from testbed.registry.select import replaced, select
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.certificates import Certificate
 from testbed.cli.options.stored import STORED_SETTING, model_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run.report import describe_not_finite
@@ -19,7 +20,7 @@ from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
-from testbed.entities import NOT_FINITE, OVERALL, PUBLISHED, REMARKS, Certificate, Evaluation, Metric, current
+from testbed.entities import NOT_FINITE, OVERALL, PUBLISHED, REMARKS, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 from testbed.formatting import interval, metric_value, percent
 from testbed.metrics.inference.intervals import interval_of

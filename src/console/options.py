@@ -89,7 +89,8 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
-                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(record)
+                heading = parameter.heading if isinstance(parameter, Option) else "Options"
+                sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)

@@ -108,6 +108,11 @@ def _read(path: str, whose: str) -> Picture:
 def _encoded(part: Picture | Image.Image) -> Picture:
     if isinstance(part, Picture):
         return part
+    return Picture(as_png(part))
+
+
+def as_png(image: Image.Image) -> bytes:
+    """Returns the bytes of an image as a PNG file."""
     file = io.BytesIO()
-    part.save(file, "PNG", compress_level=1)
-    return Picture(file.getvalue())
+    image.save(file, "PNG", compress_level=1)
+    return file.getvalue()

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.data.formats.folder_level import FOLDER_PREFIX, check_level
-from testbed.data.language import prompts
-from testbed.data.language.prompt_files import CLASS_NAMES_FILE
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE, read_lines
 from testbed.data.libraries.torchvision_sets import place
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
@@ -284,7 +283,7 @@ class ClassFolders:
         source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}", classes)
         file = place(self.name) / CLASS_NAMES_FILE
         if file.is_file():
-            names = prompts.read_lines(file)
+            names = read_lines(file)
             if len(names) != len(classes):
                 where = f"the splits of {place(self.name)} have" if self._splits() else f"{source.root} has"
                 raise DataError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.entities import Certificate
+from testbed.certificates import Certificate
 from testbed.graph.cells import LeftOuts, Plan, left_out_of_all
 
 

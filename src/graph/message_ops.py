@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from testbed.data.picture_files import as_png
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.source import ImageSource
 from testbed.errors import DefinitionError, RunError
@@ -17,8 +17,6 @@ from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tracing import own_code
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from testbed.data.source import Source
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
@@ -136,7 +134,7 @@ class RowAnswers(MessageOp):
     def changed(self, content: Row, sample: str, change: Change) -> Row:
         """The row with its pictures changed; as PNG files, which keep all pixels."""
         pictures = [
-            Picture(_png(change(each.image(), f"{sample}#{number}" if number else sample)), each.name)
+            Picture(as_png(change(each.image(), f"{sample}#{number}" if number else sample)), each.name)
             for number, each in enumerate(content.pictures)
         ]
         return replace(content, pictures=pictures)
@@ -154,9 +152,3 @@ class RowAnswers(MessageOp):
         if setting.perturbation or setting.transform is not None:
             spec |= image_spec(setting, seed)
         return {**spec, "forced": True} if self.forced else spec
-
-
-def _png(image: Image.Image) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "PNG", compress_level=1)
-    return file.getvalue()

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.entities import Certificate, DatasetInfo, SampleInfo
+from testbed.certificates import Certificate
+from testbed.entities import DatasetInfo, SampleInfo
 
 # Two outputs are equal up to this difference, relative to the largest number of a sample's outputs. Batch sizes,
 # processors and library releases cause differences of this size; a changed definition causes larger ones.

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.certificates import Certificate
 from testbed.db.store import Store
-from testbed.entities import Certificate, DatasetInfo, Evaluation
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError, UnreadOutputError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from testbed.certificates import DIFFERING, Certificate
 from testbed.db.store import Store
-from testbed.entities import DIFFERING, Certificate, Evaluation
+from testbed.entities import Evaluation
 from testbed.errors import RunError
 from testbed.execution.cell_record import environment
 from testbed.execution.executors import make_executor

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from testbed.calls import reason_of
+from testbed.certificates import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate
 from testbed.db.store import Store
-from testbed.entities import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
+from testbed.entities import Evaluation
 from testbed.execution.progress import Progress
 from testbed.execution.records import RunRecords
 from testbed.execution.report import CheckResult

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from testbed.certificates import Certificate
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import Certificate, Evaluation, current
+from testbed.entities import Evaluation, current
 
 WINDOW = timedelta(days=30)  # a verification counts as recent for so long
 _NEVER = datetime.min.replace(tzinfo=UTC)

@@ -225,10 +225,10 @@ def _by_slice(infos: Sequence[SampleInfo], by: str, setting: str) -> Labels:
     if by not in keys:
         there = [CLASS, *([GROUP] if any(info.group is not None for info in infos) else []), *keys]
         raise DataError(f"the samples of {setting} have no slice {by!r}; --by takes: {', '.join(there)}")
-    return [_text((info.slices or {}).get(by)) for info in infos]
+    return [slice_text((info.slices or {}).get(by)) for info in infos]
 
 
-def _text(value: Any) -> str | None:
+def slice_text(value: Any) -> str | None:
     """The value of a slice as a label; other values than strings as JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 

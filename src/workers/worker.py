@@ -19,9 +19,8 @@ from testbed.workers.context import Context
 from testbed.workers.kernels.images import ImageKernel
 from testbed.workers.kernels.kernel import Kernel, ShardDone, ShardProgress, ShardStarted
 from testbed.workers.kernels.messages import MessageKernel
-from testbed.workers.kernels.outputs import OutputKernel
 from testbed.workers.kernels.questions import QuestionKernel
-from testbed.workers.kernels.rows import RowKernel
+from testbed.workers.kernels.rows import OutputKernel, RowKernel
 from testbed.workers.kernels.texts import TextKernel
 from testbed.workers.writer import Writer
 

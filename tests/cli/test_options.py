@@ -13,7 +13,7 @@ from tables import cases
 import testbed
 from testbed.cli.eval import evaluate
 from testbed.cli.options.inputs import InputOptions
-from testbed.cli.options.run import OPTIONS, picked
+from testbed.cli.options.run import OPTIONS
 from testbed.cli.options.tasks import TaskOptions
 from testbed.console.options import Command, ManyWords, spread
 from testbed.graph.options import RunOptions
@@ -77,8 +77,6 @@ def test_every_option_of_a_run_fills_a_field_or_an_argument_of_its_name():
 
 
 def test_a_run_has_the_same_defaults_on_the_command_line_and_in_python():
-    given = Command("run", params=list(OPTIONS)).make_context("run", []).params
-    assert picked(RunOptions, given) == RunOptions()
     names = {"db": "db_url", "workers": "data_workers"}
     defaults = {
         names.get(each.name, each.name): each.default for each in signature(testbed.evaluate).parameters.values()

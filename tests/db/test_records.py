@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.certificates import Certificate
 from testbed.db.connection import lookup
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Certificate, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo
 from testbed.errors import CorruptOutputError
 
 RECORD = {"scheme": 2, "files": {"/a/b.py": "1", "/a/c.json": "2"}, "libraries": {"numpy": "2.1"}}

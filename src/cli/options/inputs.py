@@ -1,41 +1,130 @@
 """Options for a run's inputs besides definitions: folders, files, and how a checkpoint was trained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from testbed.errors import DataError, DefinitionError
-from testbed.inputs import STORED, Inputs, Preprocessing
+from testbed.graph.options import option
+from testbed.inputs import (
+    ENV_CHECKPOINTS,
+    ENV_LMU_DATA,
+    ENV_PREDICTIONS,
+    MAX_MEGAPIXELS,
+    STORED,
+    TURN,
+    Inputs,
+    Preprocessing,
+)
 from testbed.models.base.class_order import NATURAL, SETTING, SORTED
 from testbed.paths import expanded
 
 ORDERS = (NATURAL, SORTED, SETTING)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Input options; None where not given."""
+    """Options of a run's inputs; None where not given."""
 
     data_root: str | None = None
-    predictions: str | None = None
-    checkpoints: str | None = None
-    lmu_data: str | None = None
-    max_megapixels: int | None = None
-    exif: str = STORED
-    classnames_file: Path | None = None
-    templates_file: Path | None = None
-    load_clfs: tuple[Path, ...] = ()
-    image_size: tuple[int, ...] = ()
-    mean: tuple[float, ...] = ()
-    std: tuple[float, ...] = ()
-    interpolation: str | None = None
-    class_order: str | None = None
-    weights_entry: str | None = None
-    match_by_order: bool = False
+    predictions: Annotated[
+        str | None,
+        option(
+            f"The folder with recorded predictions, for models named replay:NAME.  [default: ${ENV_PREDICTIONS}]",
+            metavar="DIR",
+        ),
+    ] = None
+    checkpoints: Annotated[
+        str | None,
+        option(
+            "The folder with the checkpoints of models defined in ImageNet-testbed's files, by the model's name."
+            f"  [default: ${ENV_CHECKPOINTS}]",
+            metavar="DIR",
+        ),
+    ] = None
+    lmu_data: Annotated[
+        str | None,
+        option(
+            "VLMEvalKit's folder of tables, with DIR/NAME.tsv and pictures in DIR/images."
+            f"  [default: ${ENV_LMU_DATA}, else ~/LMUData]",
+            metavar="DIR",
+        ),
+    ] = None
+    max_megapixels: Annotated[
+        int | None,
+        option(
+            "Do not decode images of more than N million pixels; they count as unreadable."
+            f"  [default: {MAX_MEGAPIXELS}]",
+            metavar="N",
+            least=1,
+        ),
+    ] = None
+    exif: Annotated[
+        str,
+        option(
+            "Read images as they are stored, or turned by their EXIF orientation, as viewers show them; the results"
+            " differ, and are stored separately.",
+            choices=(STORED, TURN),
+            show_default=True,
+        ),
+    ] = STORED
+    classnames_file: Annotated[
+        Path | None,
+        option(
+            "Class names by data set, in CLIP benchmark's JSON format.",
+            *("--classnames-file", "--custom-classname-file"),
+            type=_FILE,
+        ),
+    ] = None
+    templates_file: Annotated[
+        Path | None,
+        option(
+            "Prompt templates by data set, or prompts by class (CuPL), in the same format.",
+            *("--templates-file", "--custom-template-file"),
+            type=_FILE,
+        ),
+    ] = None
+    load_clfs: Annotated[tuple[Path, ...], option("Zero-shot heads to use, averaged.", type=_FILE, metavar="FILE")] = ()
+    image_size: Annotated[
+        tuple[int, ...],
+        option(
+            "For checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth: the shorter"
+            " side after resizing, and the side of the centre crop; one number sets both.  [default: the"
+            " architecture's]",
+            metavar="[RESIZE] CROP",
+            least=1,
+        ),
+    ] = ()
+    mean: Annotated[tuple[float, ...], option("For these: the mean, in [0, 1].", metavar="R G B")] = ()
+    std: Annotated[tuple[float, ...], option("For these: the standard deviation.", metavar="R G B")] = ()
+    interpolation: Annotated[
+        str | None,
+        option("For these: how images are resized.", choices=("bilinear", "bicubic", "nearest", "lanczos")),
+    ] = None
+    class_order: Annotated[
+        str | None,
+        option(
+            "For these: the order of the classes: natural (timm's), sorted (torchvision's ImageFolder), setting, or a"
+            " file with a class name per line.  [default: as stored in the file, else setting]",
+            metavar="ORDER",
+        ),
+    ] = None
+    weights_entry: Annotated[
+        str | None,
+        option(
+            "For these: the entry of the file that has the weights, such as ema.module or teacher.  [default: averaged"
+            " weights, else the entry that fits the architecture]",
+            metavar="NAME",
+        ),
+    ] = None
+    match_by_order: Annotated[
+        bool,
+        option("For these: if tensor names do not match but all shapes agree in order, match tensors by order."),
+    ] = False
 
     def inputs(self) -> Inputs:
         """Returns the inputs of a run; options that are not given fall back to environment variables.

@@ -4,15 +4,14 @@ They are equivalent to setting names: ``cifar10 --task linear_probe --fewshot-k 
 ``--scorers A`` turns each captioning setting X into ``X@A``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from testbed.errors import DataError, DefinitionError
+from testbed.graph.options import option
 
 if TYPE_CHECKING:
     from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
@@ -21,29 +20,49 @@ if TYPE_CHECKING:
 
 LINEAR_PROBE = "linear_probe"
 AMONG_PRESENT = "present"
-AMONG = ("all", AMONG_PRESENT)
 SIMILARITY = "similarity"
+TASKS = (
+    *("auto", "zeroshot_classification", "zeroshot_retrieval", "image_caption_selection"),
+    *("linear_probe", "clip_score", "captioning"),
+)
 
 
 @dataclass(frozen=True)
 class TaskOptions:
     """Task options; None where not given."""
 
-    task: str | None = None
-    language: tuple[str, ...] = ()
-    recall_k: tuple[int, ...] = ()
-    split: str | None = None
-    probe: str | None = None
-    fewshot_k: int | None = None
-    fewshot_lr: float | None = None
-    fewshot_epochs: int | None = None
-    fewshot_batch_size: int | None = None
-    fewshot_seed: int | None = None
-    train_split: str | None = None
-    val_split: str | None = None
-    val_proportion: float | None = None
-    normalize: bool | None = None
-    among: str | None = None
+    task: Annotated[str | None, option("The task on named data sets.  [default: their own]", choices=TASKS)] = None
+    among: Annotated[
+        str | None,
+        option(
+            "Classes to choose from if the data have only some of a classifier's classes: all of its outputs, or those"
+            " of the classes that are present (a separate setting, NAME.among-present, from the same outputs)."
+            "  [default: all]",
+            choices=("all", AMONG_PRESENT),
+        ),
+    ] = None
+    language: Annotated[tuple[str, ...], option("Languages of named data sets.", metavar="CODE")] = ()
+    split: Annotated[str | None, option("The split of named data sets to evaluate.", metavar="NAME")] = None
+    recall_k: Annotated[tuple[int, ...], option("Retrieval: values of k in recall@k.", metavar="K", least=1)] = ()
+    probe: Annotated[str | None, option("How the probe is fitted.", choices=("adamw", "lbfgs"))] = None
+    fewshot_k: Annotated[int | None, option("Training samples per class.", metavar="K", least=1)] = None
+    fewshot_lr: Annotated[float | None, option("Learning rate.  [default: 0.1]", metavar="LR")] = None
+    fewshot_epochs: Annotated[int | None, option("Epochs.  [default: 10]", metavar="N", least=1)] = None
+    fewshot_batch_size: Annotated[int | None, option("Batch size.  [default: 64]", metavar="N", least=1)] = None
+    fewshot_seed: Annotated[int | None, option("Seed.  [default: 0]", metavar="N", least=0)] = None
+    train_split: Annotated[str | None, option("The split to fit on.  [default: train]", metavar="NAME")] = None
+    val_split: Annotated[str | None, option("The validation split, for the weight decay.", metavar="NAME")] = None
+    val_proportion: Annotated[
+        float | None,
+        option(
+            "Or the share of the training samples to use as the validation split.",
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            metavar="P",
+        ),
+    ] = None
+    normalize: Annotated[
+        bool | None, option("Whether to scale embeddings to length 1.", "--normalize/--no-normalize")
+    ] = None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -156,7 +175,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
     return canonical
 
 
-def _is_setting(wanted: BenchmarkName, language: str) -> bool:
+def _is_setting(wanted: "BenchmarkName", language: str) -> bool:
     """Returns whether a name is that of a setting without this language."""
     from testbed.registry import registry
 
@@ -204,7 +223,7 @@ def _some(words: Sequence[str], most: int = 12) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
-def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
+def as_scored(catalog: "Catalog", settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
     """The names of settings, with each captioning setting expanded to one per scorer.
 
     Args:
@@ -237,7 +256,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     return list(names)
 
 
-def _not_captioning(catalog: Catalog, setting: str) -> str:
+def _not_captioning(catalog: "Catalog", setting: str) -> str:
     """Returns the message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)

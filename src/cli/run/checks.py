@@ -13,7 +13,7 @@ from testbed.entities import are_new
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.entities import Certificate
+    from testbed.certificates import Certificate
     from testbed.execution.report import CheckResult
 
 SHOWN = 10

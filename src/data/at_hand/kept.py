@@ -6,7 +6,6 @@ Each has a folder of its own: ``index.json``, a `Listing`, and ``images``, the i
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from testbed.data.at_hand.pictures import rgb_of
 from testbed.data.at_hand.placed import WHOLE, Listing, PlacedImages, common_folder
 from testbed.data.decode import image_digest
 from testbed.data.left_out import LeftOutLog
+from testbed.data.picture_files import as_png
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
@@ -104,7 +104,7 @@ def keep_in(items: Items, writer: Writer) -> Listing:
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)
         listing.ids.append(items.id_of(position))
-        listing.places.append(writer.add(image if isinstance(image, bytes) else _encoded(image)))
+        listing.places.append(writer.add(image if isinstance(image, bytes) else as_png(image)))
         listing.digests.append(_digest(image))
         labels.append(label)
     listing.targets, listing.class_names = targets_of(labels, items.class_names, items.label)
@@ -156,7 +156,7 @@ def _written(items: Items, digests: Sequence[str], writer: Writer) -> Iterator[t
                 f"{items.label}: sample {position} is another image each time that it is read; an evaluation needs a"
                 " data set without random transforms"
             )
-        yield writer.add(image if isinstance(image, bytes) else _encoded(image))
+        yield writer.add(image if isinstance(image, bytes) else as_png(image))
 
 
 def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool]]:
@@ -182,12 +182,6 @@ def _digest(image: bytes | Image.Image) -> str:
     if isinstance(image, bytes):
         return image_digest(image)
     return digest_bytes(f"{image.width} {image.height}\n".encode(), image.tobytes())
-
-
-def _encoded(image: Image.Image) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "PNG", compress_level=1)
-    return file.getvalue()
 
 
 def _keep_files(items: Items) -> str:

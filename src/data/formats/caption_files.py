@@ -49,18 +49,18 @@ _OFFICIAL = "captions_"
 # An image, a comma, and a quoted caption (which may go over several lines) or the rest of the line.
 _ROW = re.compile(r'([^,\n]*),(?:"((?:[^"]|"")*)"|([^\n]*?))\r?(?:\n|\Z)')
 _NUMBERED = re.compile(r"([^\s#]+)#\S+[ \t](.*)", re.DOTALL)
+_COCO = "mscoco_captions"
 
 
 # Datasets ---------------------------------------------------------------------------------------------------------
 
 
-def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> CaptionedImages:
+def coco_captions(root: Path, split: str) -> CaptionedImages:
     """Returns MS-COCO with its captions.
 
     Args:
         root: The folder with the image folders (``val2014``, …) and the annotation files or ``annotations``.
         split: ``"test"``, ``"val"`` or ``"train"`` by Karpathy, or one of COCO's own such as ``"captions_val2017"``.
-        name: The data set's name, for messages.
 
     Raises:
         DataError: If files are missing or in another format.
@@ -68,11 +68,11 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
     official = split.startswith(_OFFICIAL)
     names = [f"{split}.json"] if official else _karpathy_names("coco", split)
     candidates = [f"{folder}{name}" for name in names for folder in ("", "annotations/")]
-    path = find_file(root, candidates, name, COCO_IMAGES if official else KARPATHY_FILES)
+    path = find_file(root, candidates, _COCO, COCO_IMAGES if official else KARPATHY_FILES)
     captions = read_caption_json(
         path, split, lambda file: _coco_folder(file, split.removeprefix(_OFFICIAL) if official else None)
     )
-    return CaptionedImages(ImagesInFolder(root), _sorted(captions), name, COCO_IMAGES)
+    return CaptionedImages(ImagesInFolder(root), _sorted(captions), _COCO, COCO_IMAGES)
 
 
 def flickr_captions(root: Path, split: str, language: str, name: str) -> CaptionedImages:

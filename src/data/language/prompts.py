@@ -16,15 +16,22 @@ A data set is looked up under its full name, then without the prefix of its orig
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from testbed.data.language.prompt_files import CLASS_NAMES_FILE, TEMPLATE_FILES
-from testbed.data.language.template_places import has_place, with_places
+from testbed.data.language.prompt_files import (
+    CLASS_NAMES_FILE,
+    TEMPLATE_FILES,
+    read_json,
+    read_lines,
+    strings_of,
+    template_lines,
+    templates_of,
+    texts_of,
+)
+from testbed.data.language.prompt_files import Templates as Templates
+from testbed.data.language.template_places import has_place
 from testbed.errors import DataError
 from testbed.inputs import active
 from testbed.paths import expanded
@@ -37,12 +44,10 @@ _PACKAGE = "clip_benchmark"
 # Where clip-benchmark has other class names for one data set under one name.
 _PACKAGED_AS = {"vtab/caltech101": "caltech101_vtab"}
 
-Templates = list[str] | dict[str, list[str]]
-
 
 def class_names_file(given: Path) -> Path:
     """A file of class names that comes before all others, checked; see `templates_file`."""
-    return _checked(given, _strings)
+    return _checked(given, strings_of)
 
 
 def templates_file(given: Path) -> Path:
@@ -54,12 +59,12 @@ def templates_file(given: Path) -> Path:
     Raises:
         DataError: If it cannot be read or is in no known form.
     """
-    return _checked(given, _texts)
+    return _checked(given, texts_of)
 
 
 def _checked(given: Path, check: Callable[[Path, str, Any], object]) -> Path:
     path = _own_or_packaged(expanded(given))
-    for key, value in _read(path).items():
+    for key, value in read_json(path).items():
         check(path, key, value)
     return path
 
@@ -132,18 +137,18 @@ def class_names(
 
 def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path]) -> tuple[list[str], str] | None:
     if path := active().class_names:
-        content = _read(Path(path))
+        content = read_json(Path(path))
         for key in keys:
             if key in content:
-                return _strings(Path(path), key, content[key]), path
+                return strings_of(Path(path), key, content[key]), path
     for folder in folders:
         if (beside := folder / in_language(CLASS_NAMES_FILE, language)).is_file():
             return read_lines(beside), str(beside)
     for file in _packaged(language, "classnames"):
-        content = _read(file)
+        content = read_json(file)
         for packaged in [spelling for key in keys for spelling in (_PACKAGED_AS.get(key, key), key)]:
             if packaged in content:
-                return _strings(file, packaged, content[packaged]), str(file)
+                return strings_of(file, packaged, content[packaged]), str(file)
     if IMAGENET in keys and language == "en":
         from testbed.data.sets.imagenet import class_names as imagenet_names
 
@@ -204,10 +209,10 @@ def find_templates(
             if file.is_file():
                 return template_lines(file)
     for packaged in _packaged(language, "zeroshot_classification_templates"):
-        content = _read(packaged)
+        content = read_json(packaged)
         for key in keys:
             if key in content:
-                return _templates_of(packaged, key, content[key])
+                return templates_of(packaged, key, content[key])
     if IMAGENET in keys and language == "en":
         from testbed.data.sets.imagenet import templates as imagenet_templates
 
@@ -231,12 +236,12 @@ def given_templates(name: str, classes: Sequence[str] | None = None) -> Template
 def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Templates | None:
     if not (path := active().templates):
         return None
-    content = _read(Path(path))
+    content = read_json(Path(path))
     for key in keys:
         if key in content:
-            return _templates_of(Path(path), key, content[key])
+            return templates_of(Path(path), key, content[key])
     if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
-        return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
+        return {name: strings_of(Path(path), name, prompts) for name, prompts in content.items()}
     return None
 
 
@@ -263,15 +268,15 @@ def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int
         DataError: If the file is not there, or has not this language.
     """
     path = _babel_file(_BABEL_FILES[0], folders)
-    entry = _read(path).get(language.upper())
+    entry = read_json(path).get(language.upper())
     if entry is None:
-        raise DataError(f"{path} has not the language {language!r}; it has {', '.join(sorted(_read(path)))}")
+        raise DataError(f"{path} has not the language {language!r}; it has {', '.join(sorted(read_json(path)))}")
     well_formed = isinstance(entry, list) and len(entry) == 2 and all(isinstance(part, list) for part in entry)
     if not well_formed or len(entry[0]) != len(entry[1]) or not all(
         type(label) is int and 0 <= label < 1000 for label in entry[0]
     ):  # fmt: skip
         raise DataError(f"{path}: {language.upper()} should be [[class numbers from 0 to 999], [as many names]]")
-    return list(entry[0]), _strings(path, language.upper(), entry[1])
+    return list(entry[0]), strings_of(path, language.upper(), entry[1])
 
 
 def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
@@ -281,17 +286,17 @@ def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
         DataError: If there are none.
     """
     if path := active().templates:
-        content = _read(Path(path))
+        content = read_json(Path(path))
         if BABEL in content:
-            return _templates_of(Path(path), BABEL, content[BABEL])
+            return templates_of(Path(path), BABEL, content[BABEL])
     file = _babel_file(_BABEL_FILES[1], folders)
-    entry = _read(file).get(language.upper())
+    entry = read_json(file).get(language.upper())
     if entry is None:
         raise DataError(
             f"{file} has no prompt templates in the language {language!r}, which Babel-ImageNet's authors give none"
             f' for; give some with --templates-file FILE: {{"{BABEL}": ["… {{c}} …"]}}'
         )
-    return _templates_of(file, language.upper(), _strings(file, language.upper(), entry))
+    return templates_of(file, language.upper(), strings_of(file, language.upper(), entry))
 
 
 def _babel_file(name: str, folders: Sequence[Path]) -> Path:
@@ -302,87 +307,7 @@ def _babel_file(name: str, folders: Sequence[Path]) -> Path:
     raise DataError(f"data set {BABEL!r} needs the file {name}{where}, or pip install -e '.[prompts]'")
 
 
-# Files ------------------------------------------------------------------------------------------------------------
-
-
-def read_lines(path: Path) -> list[str]:
-    """The entries of a text file, one per line; empty ones count (a class may have an empty name).
-
-    Only a newline ends a line: other separators of Unicode may be part of a name.
-
-    Raises:
-        DataError: If the file cannot be read.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    lines = text.split("\n")
-    if lines[-1].strip() == "":
-        lines.pop()  # what follows the last newline is not an entry
-    return [line.strip() for line in lines]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """A JSON object, parsed again when the file has changed."""
-    try:
-        with path.open("rb") as file:  # opened each time, so that every evaluation's record names it
-            stat = os.fstat(file.fileno())
-    except OSError as error:
-        raise DataError(f"the file {path} cannot be read: {error.strerror}") from error
-    return _parse(path, stat.st_size, stat.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} should be a JSON file; it cannot be read: {error}") from error
-    if not isinstance(content, dict) or not content:
-        raise DataError(f"{path} should hold a JSON object with data sets' names as keys, not {_kind(content)}")
-    return content
-
-
-def template_lines(path: Path) -> list[str]:
-    """Returns the templates of a text file, one per line; blank lines are skipped.
-
-    Raises:
-        DataError: If the file cannot be read, has none, or a line has no place for the class name.
-    """
-    lines = {number: line for number, line in enumerate(read_lines(path), start=1) if line}
-    if not lines:
-        raise DataError(f"{path} has no prompt templates; it should have one per line, such as: a photo of a {{c}}.")
-    numbers = list(lines)
-    return with_places(list(lines.values()), lambda index: f"{path}: line {numbers[index]}")
-
-
-def _templates_of(path: Path, key: str, value: Any) -> Templates:
-    """Reads templates, each with a place for the class name; or a dictionary of prompts."""
-    texts = _texts(path, key, value)
-    if isinstance(texts, list):
-        return with_places(texts, lambda index: f"{path}: template {index + 1} of {key!r}")
-    return texts
-
-
-def _texts(path: Path, key: str, value: Any) -> Templates:
-    """A list of texts, or a dictionary of them."""
-    if isinstance(value, dict):
-        return {name: _strings(path, f"{key}: {name}", prompts) for name, prompts in value.items()}
-    return _strings(path, key, value)
-
-
-def _strings(path: Path, key: str, value: Any) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise DataError(f"{path}: {key!r} should have a list of texts, not {_kind(value)}")
-    return list(value)
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "an empty list", str: "a text", type(None): "null"}
-    if isinstance(value, list) and value:
-        return "a list with other things in it"
-    return names.get(type(value), f"the {type(value).__name__} {value!r}")
+# The installed package ----------------------------------------------------------------------------------------------
 
 
 def _own_or_packaged(path: Path) -> Path:

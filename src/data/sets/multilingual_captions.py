@@ -31,6 +31,7 @@ from testbed.data.formats.image_store import find_images
 from testbed.data.sets.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 
 CROSSMODAL_ORIGIN = "https://google.github.io/crossmodal-3600"
+_CROSSMODAL = "crossmodal3600"
 
 _XTD_ORIGIN = "https://github.com/adobe-research/Cross-lingual-Test-Dataset-XTD10 and COCO's images of 2014"
 _NLLB_ORIGIN = "https://github.com/visheratin/nllb-clip/tree/main/data"
@@ -134,30 +135,29 @@ def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]
     return [(image, [caption]) for image, caption in zip(images, captions, strict=True)]
 
 
-def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600") -> CaptionedImages:
+def crossmodal_captions(root: Path, language: str) -> CaptionedImages:
     """Returns Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
 
     Args:
         root: The folder with ``captions.jsonl`` and ``images``, or with a folder ``xm3600`` of these.
         language: One of `CROSSMODAL_LANGUAGES`.
-        name: The data set's name, for messages.
 
     Raises:
         DataError: If files are missing or in another format, or there is no such language.
     """
     if language not in CROSSMODAL_LANGUAGES:
-        raise unknown_language(name, language, CROSSMODAL_LANGUAGES)
-    path = find_file(root, ["xm3600/captions.jsonl", "captions.jsonl"], name, CROSSMODAL_ORIGIN)
+        raise unknown_language(_CROSSMODAL, language, CROSSMODAL_LANGUAGES)
+    path = find_file(root, ["xm3600/captions.jsonl", "captions.jsonl"], _CROSSMODAL, CROSSMODAL_ORIGIN)
     lines = read_json_lines(path)
     entries = [_crossmodal_entry(line, f"{path}, entry {number:,}", language) for number, line in enumerate(lines, 1)]
     if not any(captions for _, captions in entries):
         known = {key for line in lines for key, value in line.items() if isinstance(value, dict)}
-        raise unknown_language(name, language, known)
+        raise unknown_language(_CROSSMODAL, language, known)
     captions = merged(entries)
     place = {image: line.get("image/locale") for (image, _), line in zip(entries, lines, strict=True)}
     slices = [{"locale": place[image]} if isinstance(place[image], str) else {} for image in captions]
-    images = find_images(root, ["xm3600/images", "images"], name, CROSSMODAL_ORIGIN)
-    return CaptionedImages(images, captions, name, CROSSMODAL_ORIGIN, slices)
+    images = find_images(root, ["xm3600/images", "images"], _CROSSMODAL, CROSSMODAL_ORIGIN)
+    return CaptionedImages(images, captions, _CROSSMODAL, CROSSMODAL_ORIGIN, slices)
 
 
 def _crossmodal_entry(line: Any, where: str, language: str) -> tuple[str, list[str]]:

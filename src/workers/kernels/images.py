@@ -7,7 +7,7 @@ import os
 import re
 import signal
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -34,7 +34,15 @@ from testbed.process.processes import begin, data_processes
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log, patches
 from testbed.workers.context import Context
-from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
+from testbed.workers.kernels.kernel import (
+    Event,
+    Kernel,
+    ShardBuffer,
+    ShardDone,
+    ShardProgress,
+    ShardStarted,
+    StrictError,
+)
 from testbed.workers.kernels.looks import Look, Looks
 from testbed.workers.kernels.variants import ReadyCell, Receiver, Variants, in_whole_batches
 
@@ -326,56 +334,6 @@ class RunningBatch:
     batch: Batch
     outputs: list[tuple[int, Download]] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
-
-
-class ShardBuffer:
-    """Collects the outputs of a shard, batch by batch."""
-
-    def __init__(self, shard: Shard) -> None:
-        self.shard = shard
-        self.begun = False
-        self.read = 0
-        self.errors: dict[int, str] = {}
-        self.arrays: dict[int, torch.Tensor] = {}
-
-    @property
-    def complete(self) -> bool:
-        """Returns whether all samples of the shard were read, except for those that are given."""
-        return self.read == self.shard.count
-
-    @property
-    def end(self) -> int:
-        """Returns the position up to which outputs are known."""
-        return self.shard.stop if self.complete else self.shard.positions[self.read]
-
-    def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
-        """Stores outputs [len(places), …] in their rows; missing rows stay NaN."""
-        if evaluation_id not in self.arrays:
-            shape = (self.shard.size, *outputs.shape[1:])
-            self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
-        rows = torch.tensor([place - self.shard.start for place in places])
-        self.arrays[evaluation_id][rows] = outputs.to(self.arrays[evaluation_id].dtype)
-
-    def note_read(self, batch: Batch) -> None:
-        """Counts the samples of a batch whose outputs are here."""
-        self.read += len(batch.indices)
-        self.errors.update(batch.errors)
-
-    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """The outputs so far.
-
-        Args:
-            kinds: Evaluation id → the kind of its outputs.
-
-        Returns:
-            The outputs of these evaluations, and the errors of unreadable samples for each.
-        """
-        chunks = [
-            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
-            for evaluation_id, kind in kinds.items()
-            if evaluation_id in self.arrays
-        ]
-        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
 
 
 class PicklableDataset(torch.utils.data.Dataset[Item]):

@@ -8,7 +8,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from testbed.calls import reason_of
+from testbed.data.reader import Batch
 from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
 from testbed.graph.passes import Pass, Shard
@@ -72,6 +75,56 @@ class ShardDone:
 
 
 Event = ShardStarted | ShardProgress | ShardDone
+
+
+class ShardBuffer:
+    """Collects the outputs of a shard, batch by batch."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.begun = False
+        self.read = 0
+        self.errors: dict[int, str] = {}
+        self.arrays: dict[int, torch.Tensor] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Returns whether all samples of the shard were read, except for those that are given."""
+        return self.read == self.shard.count
+
+    @property
+    def end(self) -> int:
+        """Returns the position up to which outputs are known."""
+        return self.shard.stop if self.complete else self.shard.positions[self.read]
+
+    def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
+        """Stores outputs [len(places), …] in their rows; missing rows stay NaN."""
+        if evaluation_id not in self.arrays:
+            shape = (self.shard.size, *outputs.shape[1:])
+            self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
+        rows = torch.tensor([place - self.shard.start for place in places])
+        self.arrays[evaluation_id][rows] = outputs.to(self.arrays[evaluation_id].dtype)
+
+    def note_read(self, batch: Batch) -> None:
+        """Counts the samples of a batch whose outputs are here."""
+        self.read += len(batch.indices)
+        self.errors.update(batch.errors)
+
+    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        """The outputs so far.
+
+        Args:
+            kinds: Evaluation id → the kind of its outputs.
+
+        Returns:
+            The outputs of these evaluations, and the errors of unreadable samples for each.
+        """
+        chunks = [
+            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
+            for evaluation_id, kind in kinds.items()
+            if evaluation_id in self.arrays
+        ]
+        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
 
 
 class Kernel(ABC):
