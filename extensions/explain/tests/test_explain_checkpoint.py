@@ -14,6 +14,7 @@ from torchvision.transforms import functional as of
 
 CLASSES, EACH, RESIZE, CROP = 12, 12, 40, 32
 MEAN, STD = (0.3, 0.5, 0.4), (0.3, 0.2, 0.25)
+EVERY = ("--thorough", "--samples", 20_000)  # each variant on each image: whatever the processor, all is decided
 GIVEN = ("--image-size", RESIZE, CROP, "--mean", *MEAN, "--std", *STD, "--interpolation", "bicubic")
 
 
@@ -99,7 +100,7 @@ def test_what_differs_is_found_with_the_preprocessing_that_was_given(explain, wo
     asked = {name: value for name, value in protocols.items() if abs(value - stored) > 0.1}
     assert len(asked) >= 2, (stored, protocols)
     for name, value in asked.items():
-        found = verdicts(explain(value, "--thorough", "--json"))
+        found = verdicts(explain(value, *EVERY, "--json"))
         assert found.get(name) == "gives it", (name, value, stored, found)
 
 
@@ -160,7 +161,7 @@ def test_a_soup_of_checkpoints_is_explained_with_their_options(program, world):
     data = ("--data-root", world / "data")
     program("testbed", *map(str, ("run", name, "--on", "folder/own", *data, *GIVEN, "--class-order", "natural")))
     published = f"{100 * float(np.mean(made == targets)):.4f}"
-    words = ("explain", name, "folder/own", *data, "--published", published, "--thorough", "--json")
+    words = ("explain", name, "folder/own", *data, "--published", published, *EVERY, "--json")
     assert verdicts(program("testbed", *map(str, words))).get("interpolation: nearest") == "gives it"
 
 
