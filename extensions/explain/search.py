@@ -69,7 +69,8 @@ class Search:
         stages: Stages that may be used.
         given: The axes; default all.
         say: Called with messages about progress.
-        thorough: Whether to run images even if stored outputs already give the values.
+        thorough: Whether to run images even if stored outputs already give the values, and to decide the other variants
+            even if one gives them beyond chance.
 
     Attributes:
         found: The result.
@@ -114,7 +115,7 @@ class Search:
             else:
                 rows += self._run_images(sampled)
         self.found.rows = self._sorted(rows)
-        if not self.found.agrees and not self._given():
+        if not self.found.agrees and (self.thorough or not self._explained()):
             self._finish()
             if not self._given():
                 self._combine()
@@ -128,6 +129,10 @@ class Search:
     def _given(self) -> bool:
         """Returns whether a single variant gives the values."""
         return any(row.verdict == GIVES for row in self.found.rows)
+
+    def _explained(self) -> bool:
+        """Returns whether a single variant gives the values beyond chance: then more passes would decide nothing."""
+        return self._given() and self._luck() < CHANCE_OF_SINGLE
 
     def _luck(self) -> float:
         """The expected number of single variants that match by chance, among those with or without images."""

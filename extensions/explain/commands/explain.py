@@ -58,7 +58,9 @@ FIRST_WORDS = 30  # characters of a reason that distinguish kinds of reasons
     help="Ask a model its questions again in other ways, and judges about its answers; prints the maximum number of"
     " requests.",
 )
-@click.option("--thorough", is_flag=True, help="Run images even if stored outputs already give the value.")
+@click.option(
+    "--thorough", is_flag=True, help="Run images, and decide each variant, even if one already gives the value."
+)
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
 @data_root_option
