@@ -420,7 +420,7 @@ def test_a_page_of_another_port_can_neither_run_nor_show_nor_read_what_is_served
     )
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
+        threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
         opened = browser.new_page()
         opened.goto(f"http://localhost:{other.server_port}/")
         opened.wait_for_load_state("networkidle")
