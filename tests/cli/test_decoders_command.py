@@ -118,6 +118,7 @@ def table(path: Path) -> dict[str, list[float]]:
     return {row["video_id"]: [float(value) for name, value in row.items() if name != "video_id"] for row in rows}
 
 
+@pytest.mark.long
 def test_captioners_by_a_real_decoder_equal_the_loop(
     program: Any, bench: Path, said: dict[str, dict[str, str]], encode: Callable[[str], np.ndarray]
 ) -> None:

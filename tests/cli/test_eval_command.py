@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from cli_world import LOGREG, WORLD_CELLS, eval_inline
 
 from testbed.db.store import Store
@@ -132,6 +133,7 @@ def test_help_and_usage(program):
     assert "bfloat16" in program("eval.py", *LOGREG, "--dtype", "int8", code=2).stderr
 
 
+@pytest.mark.long
 def test_output_to_a_full_disk_is_told_in_a_line_and_loses_no_result(root: Path, tmp_path: Path) -> None:
     words = [*WORLD_CELLS, "--executor", "inline", "--limit", "10", "--db-url", str(tmp_path / "store.db")]
     with Path("/dev/full").open("w") as full:

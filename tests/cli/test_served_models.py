@@ -275,6 +275,7 @@ def test_without_the_package_a_run_says_how_to_get_it(
     assert "asking a served model needs the package openai: pip install -e '.[api]'" in done.stdout
 
 
+@pytest.mark.long
 def test_workers_ask_as_well(evaluate: Any, server: ChatServer) -> None:
     done = evaluate("said", words=["--executor", "processes", "--cpu-processes", "1"])
     assert len(done.asked) == LIMIT

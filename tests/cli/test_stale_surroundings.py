@@ -169,6 +169,7 @@ WHY = {
 }
 
 
+@pytest.mark.long
 @cases("name", NAMES)
 def test_no_number_of_other_surroundings_is_shown(answers: tuple[dict, dict], name: str) -> None:
     first, second = ({each["setting"]: each for each in answer["outcomes"]}[name] for answer in answers)

@@ -23,7 +23,7 @@ def run(warm_python, folder, code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_examples_of_the_page_print_what_it_says(root, tmp_path, warm_python, shared_cache):
     text = (root / "docs" / "python.md").read_text(encoding="utf-8")
     code, said = blocks(text, "python"), blocks(text, "text")

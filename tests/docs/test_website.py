@@ -37,6 +37,7 @@ def test_every_page_is_in_the_navigation(root: Path) -> None:
     assert len(listed) == len(set(listed))
 
 
+@pytest.mark.long
 def test_no_page_loads_anything_from_another_host(website: Path) -> None:
     pages = list(website.rglob("*.html"))
     assert len(pages) > 30

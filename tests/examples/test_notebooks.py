@@ -31,7 +31,7 @@ def run(tmp_path_factory) -> dict[str, list[nbformat.NotebookNode]]:
     return {path.name[0]: code(book) for path, book in zip(NOTEBOOKS, books, strict=True)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 def test_notebooks_are_stored_with_what_their_cells_show(path, run):
     book = nbformat.read(path, as_version=4)
@@ -49,7 +49,7 @@ def test_all_three_notebooks_are_there():
     assert [path.name[0] for path in NOTEBOOKS] == ["1", "2", "3"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_shows_a_table_frames_and_what_is_stored(run):
     _, evaluated, *_, stored, _, told = run["1"]
     assert "<th scope='row'>digits-cnn</th>" in "".join(texts(evaluated, "text/html"))
@@ -57,7 +57,7 @@ def test_the_first_shows_a_table_frames_and_what_is_stored(run):
     assert "digits-cnn: resize 32, crop 32" in texts(told)[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_second_evaluates_an_edited_model_anew(run):
     *_, compared, named = run["2"]
     rows = [line.split() for line in texts(compared)[-1].splitlines() if line.startswith("digits")]
@@ -68,7 +68,7 @@ def test_the_second_evaluates_an_edited_model_anew(run):
     assert "class-means" in texts(named)[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_third_tests_the_difference_and_draws_the_severities(run):
     counts, printed, table, drawn = (run["3"][place] for place in (1, 2, 4, 5))
     assert "digits-cnn − digits-logreg: +" in "".join(texts(printed))

@@ -92,6 +92,7 @@ def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
         np.testing.assert_array_equal(logits, store.outputs.read(1, "logits"))
 
 
+@pytest.mark.long
 def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres_server.own_server() as server, Store.create(server.url) as store:
         run_id = store.leases.begin_run("eval.py")

@@ -77,7 +77,7 @@ def cut(tokens: list[int], longest: int = 99) -> list[int]:
 
 @upstream
 @torch.no_grad()
-@pytest.mark.parametrize("share", [0, 0.45, 1])
+@pytest.mark.parametrize("share", [0.45, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 1))])
 def test_the_tokens_are_open_clips(share: float) -> None:
     network = ending(share)
     for seed, (longest, count) in enumerate([(2, 1), (5, 3), (9, 1), (20, 2)]):

@@ -126,7 +126,7 @@ def test_drawn_names_do_not_overlap_in_any_form(published, tmp_path):
             assert 0.75 * text_width(text, text in asked) - 4 < right - left <= text_width(text, text in asked), text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(images_problem() is not None, reason="nothing is there to draw images with")
 def test_the_room_is_never_less_than_was_reckoned(published, tmp_path):
     """Names keep their distance only if the drawing is not smaller than what their places were computed for."""

@@ -212,6 +212,7 @@ def test_explain_finds_another_metric_in_the_stored_outputs(command, plain_logit
     assert found["expected_by_chance"] > 0.5
 
 
+@pytest.mark.long
 def test_explains_variants_are_what_plain_programs_give(command, plain):
     images = [plain[MODELS[0]].pixels(path) for path in SHIPPED]
     imagenets = Normalize(IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD)

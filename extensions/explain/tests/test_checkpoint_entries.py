@@ -44,6 +44,7 @@ def accuracy(made):
     return float(np.mean(guesses == source.targets))
 
 
+@pytest.mark.long
 def test_plain_weights_are_tried_where_averaged_ones_are_taken(lab, file):  # noqa: F811
     options = {"transform": StandardTransform(32, 32), "normalization": StandardNormalization(MEAN, STD)}
     catalog = toy_catalog(

@@ -99,7 +99,7 @@ def test_what_differs_is_found_with_the_preprocessing_that_was_given(explain, wo
     }
     asked = {name: value for name, value in protocols.items() if abs(value - stored) > 0.1}
     assert len(asked) >= 2, (stored, protocols)
-    for name, value in asked.items():
+    for name, value in list(asked.items())[:2]:
         found = verdicts(explain(value, *EVERY, "--json"))
         assert found.get(name) == "gives it", (name, value, stored, found)
 

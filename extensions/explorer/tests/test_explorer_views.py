@@ -135,7 +135,7 @@ def cut_placeholders(page: Any) -> list[str]:
 
 
 @drive
-@pytest.mark.parametrize("size", ["large", pytest.param("laptop", marks=pytest.mark.long), "phone"])
+@pytest.mark.parametrize("size", [*(pytest.param(each, marks=pytest.mark.long) for each in ("large", "laptop")), "phone"])
 def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened, site):
     width, height = SIZES[size]
     page = opened(width, height)
@@ -156,7 +156,8 @@ def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened
 
 
 @drive
-@pytest.mark.parametrize("paper", ["portrait", pytest.param("landscape", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("paper", ["portrait", "landscape"])
 def test_nothing_is_cut_off_on_paper(paper, opened, site):
     page = opened(PAPERS[paper], 900)
     page.emulate_media(media="print")

@@ -87,6 +87,20 @@ def logits(url: str) -> list[np.ndarray]:
 
 
 @pytest.mark.slow
+def test_a_run_on_a_cluster_is_bit_equal_to_one_here(root: Path, tmp_path: Path, warm_python: WarmPython) -> None:
+    with ray_nodes(1, WORLD_MARKS=str(tmp_path), OMP_NUM_THREADS="1") as nodes:
+        command = Command(root, nodes, warm_python)
+        url, quiet = (str(tmp_path / f"{name}.db") for name in ("ray", "quiet"))
+        process = command.on_cluster(url, models=("world-slow", "world-other"))
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert "4 cells: 4 complete" in out
+        command.here(quiet)
+    for shared, here in zip(logits(url), logits(quiet), strict=True):
+        np.testing.assert_array_equal(shared, here)
+
+
+@pytest.mark.long
 def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_process(
     command: Command, cluster: RayNodes, tmp_path: Path
 ) -> None:
