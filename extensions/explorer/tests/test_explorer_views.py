@@ -135,7 +135,9 @@ def cut_placeholders(page: Any) -> list[str]:
 
 
 @drive
-@pytest.mark.parametrize("size", [*(pytest.param(each, marks=pytest.mark.long) for each in ("large", "laptop")), "phone"])
+@pytest.mark.parametrize(
+    "size", [*(pytest.param(each, marks=pytest.mark.long) for each in ("large", "laptop")), "phone"]
+)
 def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened, site):
     width, height = SIZES[size]
     page = opened(width, height)
