@@ -280,7 +280,8 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
     """Chooses round percentages between two points of a scale, none nearer than the range divided by ``most``.
 
     Uses the multiples of the first of 50, 20, 10, 5, 2, 1, and so on that gives enough ticks; on a scale where these
-    are too uneven, or leave an end without ticks, the decades first: 50, 10 and 90, 1 and 99, and so on.
+    are too uneven, or leave an end without ticks, the decades first: 50, 10 and 90, 1 and 99, and so on; where these
+    leave a gap, any multiple.
     """
     low, high = limits
     apart, enough = (high - low) / most, min(TICKS_ENOUGH, most - 1)
@@ -295,7 +296,11 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
             return [percent for _, percent in here]
         least = TICKS_MOST if step >= 5 else 4 if step >= 1 else 3
         for place, percent in here if chosen else [*(each for each in decades if low <= each[0] <= high), *here]:
-            if all(abs(place - other) >= apart for other, _ in chosen) and len(chosen) < least:
+            others = [low, high, *(other for other, _ in chosen)]
+            gap = min(each for each in others if each >= place) - max(each for each in others if each <= place)
+            if gap <= TICKS_GAP * apart and len(chosen) >= least:
+                continue
+            if all(abs(place - other) >= apart for other, _ in chosen):
                 chosen.append((place, percent))
     return sorted(percent for _, percent in chosen)
 
