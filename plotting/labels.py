@@ -226,7 +226,8 @@ class _Panel:
         self._logarithmic = x.type == "log"
         (low, high), margin = x.domain or (0, 1), figure.layout.margin
         across = (figure.layout.width - margin.l - margin.r) * (high - low)
-        self.size = across / scaled(1.0), _least_height(figure) / scaled(1.0)
+        bottom, top = y.domain or (0, 1)
+        self.size = across / scaled(1.0), _least_height(figure) * (top - bottom) / scaled(1.0)
         self._begin = np.array([x.range[0], y.range[1]])  # at the left and at the top
         self._per_pixel = (np.array([x.range[1], y.range[0]]) - self._begin) / self.size
 

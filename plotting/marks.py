@@ -58,13 +58,17 @@ def kind_of(model: str, model_type: str | None) -> str:
 
 
 def family_of(model: str) -> str:
-    """The family of an architecture, from the model's name: ``resnet``, ``vit``, ``convnext`` and so on."""
-    return next(iter(_words(model)), NOT_STATED)
+    """The family of an architecture, from the model's name: ``resnet``, ``vit``, ``convnextv2`` and so on.
+
+    Words of one or two letters, such as ``tf_``, say where its weights are from.
+    """
+    words = _words(model)
+    return next((word for word in words if len(word) > 2), words[0] if words else NOT_STATED)
 
 
 def _words(model: str) -> list[str]:
     bare = model.partition(",")[0].rpartition("/")[2].lower()
-    return re.findall(r"[a-z]+", bare) if re.match(r"[a-z]", bare) else []
+    return re.findall(r"[a-z]+v\d+|[a-z]+", bare) if re.match(r"[a-z]", bare) else []
 
 
 def _groups(names: list[str]) -> dict[str, str]:

@@ -81,6 +81,12 @@ def scaled(size: float) -> float:
     return size if points is None else size * LEAST_TEXT * PIXELS / TEXT
 
 
+def beside(most: int, least: float) -> int:
+    """How many panels, each at least so many points wide, a row of a page has room for."""
+    points = _width.get()
+    return most if points is None else max(1, min(most, int(points // least)))
+
+
 def is_print(figure: Any) -> bool:
     """Whether a figure was drawn for print: its PDF is as wide as was asked for."""
     return isinstance(figure.layout.meta, dict) and "width_pt" in figure.layout.meta

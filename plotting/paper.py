@@ -14,14 +14,16 @@ from testbed.entities import FRACTION
 from testbed.formatting import bare_value, fixed
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
-from testbed.plotting.page import printing
+from testbed.plotting.page import beside, printing
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import add_scatter, name_models, scatter_figure
-from testbed.plotting.style import STANDARD, add_points, finish, points_range
+from testbed.plotting.style import LEGEND_ALLOWANCE, STANDARD, add_points, finish, points_range
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+PANEL = 190  # points: a panel of two shifts, at least, in print
 
 
 def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
@@ -117,7 +119,10 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
     from plotly.subplots import make_subplots
 
     spec, other = data.scatter.spec, data.other.spec
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2 if printing() else 0.11)
+    columns = beside(2, PANEL)
+    rows = 2 // columns
+    second, where = {"row": rows, "col": columns}, "right" if rows == 1 else "below"
+    figure = make_subplots(rows, columns, horizontal_spacing=0.2 if printing() else 0.11, vertical_spacing=0.18)
     add_scatter(figure, data.scatter, 1, 1)
     known = {trace.legendgroup for trace in figure.data}
     add_points(
@@ -130,17 +135,22 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
             for row in data.models.itertuples()
         ],
         "<b>%{customdata[0]}</b><br>%{customdata[1]} and %{customdata[2]} points<extra>%{fullData.name}</extra>",
-        place={"row": 1, "col": 2},
+        place=second,
         shown=known,
     )
-    figure.add_hline(y=0, line={"color": "black", "width": 1}, row=1, col=2)
-    figure.add_vline(x=0, line={"color": "black", "width": 1}, row=1, col=2)
+    figure.add_hline(y=0, line={"color": "black", "width": 1}, **second)
+    figure.add_vline(x=0, line={"color": "black", "width": 1}, **second)
     label = "{} effective robustness (points)"
     if len(data.models):
         ranges = points_range(100 * data.models["x"]), points_range(100 * data.models["y"])
-        figure.update_xaxes(title_text=label.format(spec.y_label or spec.y), range=ranges[0], row=1, col=2)
-        figure.update_yaxes(title_text=label.format(other.y_label or other.y), range=ranges[1], row=1, col=2)
-    finish(figure, f"{spec.title or spec.y} (right: r = {fixed(data.r, 2)})", width=1500)
+        figure.update_xaxes(title_text=label.format(spec.y_label or spec.y), range=ranges[0], **second)
+        figure.update_yaxes(title_text=label.format(other.y_label or other.y), range=ranges[1], **second)
+    finish(
+        figure,
+        f"{spec.title or spec.y} ({where}: r = {fixed(data.r, 2)})",
+        width=1500,
+        height=LEGEND_ALLOWANCE + 540 * rows,
+    )
     name_models(figure, data.scatter)
     if len(data.models):
         x, y = 100 * data.models["x"], 100 * data.models["y"]

@@ -83,7 +83,14 @@ def command(
         click.echo(f"note: no PDF: {problem}", err=True)
     else:
         kinds = formats or ("pdf",)
-        printed = [(drawn(draw, width), path) for draw, path in made]
+        printed, narrow = [], []
+        for draw, path in made:
+            try:
+                printed.append((drawn(draw, width), path))
+            except TestbedError as error:
+                narrow.append(Omission(f"{path.stem} as an image", str(error)))
+        if narrow:
+            click.echo(skipped(narrow), err=True)
         images = [(figure, path.with_suffix(f".{kind}")) for figure, path in printed for kind in kinds]
         write_images([figure for figure, _ in images], [path for _, path in images])
     click.echo(f"{count(len(made), 'figure')} in {out}/")

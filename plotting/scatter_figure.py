@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
 LONGEST_LABEL = 34  # characters of a line of an axis's label
-MOST_NAMED_AT_THE_EDGE = 6
+MOST_NAMED_AT_THE_EDGE, FEW = 6, 2
 
 
 def scatter_figure(data: ScatterData) -> Figure:
@@ -96,7 +96,7 @@ def _add_edge(figure: Figure, models: pd.DataFrame, at: list[Any], template: str
             x=at[0],
             y=at[1],
             mode="markers",
-            name="at 0 % or 100 %: on the edge, not in the line",
+            name=f"at 0 % or 100 %{_few(models['model'])}:<br>on the edge, not in the line",
             marker={"symbol": "diamond-open", "size": 10, "color": "#333333", "line": {"width": 1.5}},
             cliponaxis=False,
             customdata=scatter_hover(models),
@@ -104,6 +104,11 @@ def _add_edge(figure: Figure, models: pd.DataFrame, at: list[Any], template: str
         ),
         **place,
     )
+
+
+def _few(names: pd.Series[str]) -> str:
+    """Names in brackets, or their number if they are many."""
+    return f" ({', '.join(names) if len(names) <= FEW else f'{len(names)} models'})"
 
 
 def _named(label: str, column: str) -> str:

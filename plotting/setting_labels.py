@@ -5,7 +5,7 @@ from __future__ import annotations
 LABELS = {
     "val": "ImageNet",
     "imagenetv2-matched-frequency-format-val": "ImageNetV2",
-    "imagenetv2-threshold0.7-format-val": "ImageNetV2 (threshold 0.7)",
+    "imagenetv2-threshold-0.7-format-val": "ImageNetV2 (threshold 0.7)",
     "imagenetv2-top-images-format-val": "ImageNetV2 (top images)",
     "objectnet-1.0-beta": "ObjectNet",
     "imagenet-a": "ImageNet-A",

@@ -41,7 +41,8 @@ TYPES: dict[str, tuple[str, str]] = {
 OTHER_COLOURS = ("#7F3C8D", "#11A579", "#3969AC", "#E73F74", "#80BA5A", "#666666")
 OTHER_SYMBOLS = ("star", "hexagram", "bowtie", "star-diamond", "star-square", "hourglass")
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
-TITLE, LEGEND_ROW, LEGEND_ALLOWANCE = 17, 23, 100  # pixels on a screen; the last is in the height of every figure
+TITLE, LEGEND_TEXT = 17, 14  # pixels on a screen
+LEGEND_ROW, LEGEND_ALLOWANCE = 23, 100  # the same; the second is in the height of every figure
 USUAL_LETTER = 0.54  # of its size, the width of a letter
 TICKS_MOST = 9
 TICKS_ENOUGH = 5
@@ -175,7 +176,7 @@ def finish(figure: Figure, title: str, width: int = 900, height: int = 640) -> N
         font={"family": FONT, "size": scaled(TEXT)},
         legend={
             **{"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "center", "x": 0.5},
-            "font": {"size": scaled(14)},
+            "font": {"size": scaled(LEGEND_TEXT)},
         },
         margin=margins(80, 30, 60, 60),
         width=pixels(width),
@@ -192,8 +193,7 @@ def _fit(figure: Figure) -> None:
     """Titles of more lines and a legend below all, for a page that is narrow for the letters."""
     layout = figure.layout
     names = dict.fromkeys(each.name for each in figure.data if each.name and each.showlegend is not False)
-    rows = sum(name.count("<br>") + 1 for name in names) if layout.showlegend is not False else 0
-    legend = rows * scaled(LEGEND_ROW)
+    legend = _legend_height(names) if names and layout.showlegend is not False else 0.0
     title, title_lines = _wrapped(layout.title.text, layout.width, scaled(TITLE))
     plot = layout.height - layout.margin.t - layout.margin.b - scaled(LEGEND_ALLOWANCE)
     for axis in figure.select_xaxes():
@@ -203,12 +203,32 @@ def _fit(figure: Figure) -> None:
         first, last = axis.domain or (0, 1)
         axis.title.text = _wrapped(axis.title.text, plot * (last - first), scaled(TEXT))[0]
     top, bottom = scaled(TITLE) * 1.3 * (title_lines - 1), legend
+    height = layout.height + top + bottom - (scaled(LEGEND_ALLOWANCE) if legend else 0)
     figure.update_layout(
-        title={"text": title, "font": {"size": scaled(TITLE)}, "y": 0.98, "yanchor": "top"},
-        legend={"orientation": "v", "yref": "container", "y": 0, "yanchor": "bottom", "tracegroupgap": 0},
+        title={"text": title, "font": {"size": scaled(TITLE)}, "y": 1 - scaled(TITLE) / height, "yanchor": "top"},
+        legend={
+            "orientation": "v",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "tracegroupgap": 0,
+            "maxheight": 1,
+        },
         margin={"t": layout.margin.t + top, "b": layout.margin.b + bottom},
-        height=layout.height + top + bottom - (scaled(LEGEND_ALLOWANCE) if rows else 0),
+        height=height,
     )
+
+
+def resize(figure: Figure, height: float) -> None:
+    """Changes the height of a finished figure; in print its title stays at the same distance from the top."""
+    below = None if figure.layout.title.y is None else (1 - figure.layout.title.y) * figure.layout.height
+    figure.update_layout(height=height, title={"y": None if below is None else 1 - below / height})
+
+
+def _legend_height(names: Iterable[str]) -> float:
+    """The height of a legend of one entry above another, whose rows plotly makes no lower than a mark."""
+    lines = [name.count("<br>") + 1 for name in names]
+    return sum(max(16.0, 1.3 * scaled(LEGEND_TEXT) * number) + 3 for number in lines) + 10
 
 
 def _wrapped(text: str | None, room: float, size: float) -> tuple[str | None, int]:
@@ -238,7 +258,8 @@ def percent_axis(
         label: Label of the axis.
         place: Row and column of the panel.
     """
-    ticks = percent_ticks(limits, scale, most_ticks(0.45 if place else 0.8))
+    first, last = next(figure.select_xaxes(**place)).domain or (0, 1)
+    ticks = percent_ticks(limits, scale, most_ticks(0.45 if last - first < 1 else 0.8))
     update = figure.update_xaxes if axis == "x" else figure.update_yaxes
     update(
         title_text=label,
@@ -259,7 +280,8 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
     """Chooses round percentages between two points of a scale, none nearer than the range divided by ``most``.
 
     Uses the multiples of the first of 50, 20, 10, 5, 2, 1, and so on that gives enough ticks; on a scale where these
-    are too uneven, or leave an end without ticks, the decades first: 50, 10 and 90, 1 and 99, and so on.
+    are too uneven, or leave an end without ticks, the decades first: 50, 10 and 90, 1 and 99, and so on; where these
+    leave a gap, any multiple.
     """
     low, high = limits
     apart, enough = (high - low) / most, min(TICKS_ENOUGH, most - 1)
@@ -274,7 +296,11 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
             return [percent for _, percent in here]
         least = TICKS_MOST if step >= 5 else 4 if step >= 1 else 3
         for place, percent in here if chosen else [*(each for each in decades if low <= each[0] <= high), *here]:
-            if all(abs(place - other) >= apart for other, _ in chosen) and len(chosen) < least:
+            others = [low, high, *(other for other, _ in chosen)]
+            gap = min(each for each in others if each >= place) - max(each for each in others if each <= place)
+            if gap <= TICKS_GAP * apart and len(chosen) >= least:
+                continue
+            if all(abs(place - other) >= apart for other, _ in chosen):
                 chosen.append((place, percent))
     return sorted(percent for _, percent in chosen)
 

@@ -94,6 +94,14 @@ class Claims(StorePart):
             return {(model, setting, metric): name for model, setting, metric, name in rows}
 
     @retried
+    def counts(self) -> list[tuple[str, str, int]]:
+        """Source, model, and the number of the source's claims about the model."""
+        of = (ClaimSourceRow.name, ClaimRow.model)
+        counted = sa.select(*of, sa.func.count()).join(ClaimSourceRow, ClaimSourceRow.id == ClaimRow.source_id)
+        with self.reading() as session:
+            return [tuple(row) for row in session.execute(counted.group_by(*of).order_by(*of))]
+
+    @retried
     def models(self, eval_settings: Iterable[str]) -> set[str]:
         """The names of the models with claims on these settings."""
         with self.reading() as session:

@@ -20,7 +20,7 @@ from testbed.extensions.analyses.calibrated import (
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.judges import krippendorff_alpha
 from testbed.metrics.inference.statistics import mean_and_stderr
-from testbed.stored_results.side_by_side import evaluations_on, scores_of
+from testbed.stored_results.side_by_side import evaluations_on, matching_models, scores_of
 from testbed.tasks.parts.generation import texts_and_status
 
 if TYPE_CHECKING:
@@ -81,12 +81,13 @@ def calibrate(
         labels: The result of `testbed.answers.judges.label_files.read_labels`; several annotators are averaged.
         method: The correction; docs/reading-answers.md explains the assumptions of each method.
         score: The per-sample score.
-        models: Only these models; all by default.
+        models: Only these models, by names or patterns; all by default.
 
     Raises:
         DataError: If no model has labels, a label belongs to no sample, or the labelled model is unclear.
     """
-    chosen = {model: value for model, value in evaluations_on(store, setting).items() if not models or model in models}
+    wanted = set(matching_models(store, models))
+    chosen = {model: value for model, value in evaluations_on(store, setting).items() if not wanted or model in wanted}
     if "" in labels and len(chosen) > 1:
         raise DataError(
             f"the labels have no column 'model', but {len(chosen)} models are on {setting}; add the"
@@ -125,9 +126,8 @@ def calibrate(
             )
         )
     if not found:
-        raise DataError(
-            f"no model on {setting} has labels; the labelled models are {', '.join(sorted(labels)[:3]) or 'none'}"
-        )
+        named = ", ".join(filter(None, sorted(labels)[:3]))
+        raise DataError(f"no model on {setting} has labels; {f'labelled: {named}' if named else 'the file has none'}")
     return found
 
 

@@ -18,6 +18,7 @@ from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import is_part
 from testbed.spreadsheet import as_csv
+from testbed.stored_results.side_by_side import matching_models, matching_settings
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import columns_of
@@ -117,6 +118,8 @@ def _evaluations(
     store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None, scorers: Sequence[str]
 ) -> list[Evaluation]:
     """The reported evaluations, of one setting: a file of labels identifies samples only by their ids."""
+    models = models and matching_models(store, models)
+    eval_settings = eval_settings and matching_settings(store, eval_settings)
     ids = {
         result.evaluation_id
         for result in store.results.find(models, eval_settings)

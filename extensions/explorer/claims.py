@@ -13,11 +13,16 @@ from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.overview import Overview
 
 SOURCES = "claims/sources"
+MODELS = "claims/models"
 PER_DOCUMENT = 16  # models
 
 
 class Claims:
-    """``claims/sources``: the files of each source; ``claims/K``: what is published about sixteen models of the index.
+    """Documents of published values.
+
+    ``claims/sources`` has the files of each source; ``claims/models`` the models of each source, by their positions in
+    the index, and its numbers of values about each, and about models that are not in the index; ``claims/K`` what is
+    published about sixteen models of the index.
 
     Args:
         store: The results store.
@@ -31,7 +36,7 @@ class Claims:
     def paths(self) -> Iterator[str]:
         """The path of every document, if anything is published."""
         if self.store.claims.order():
-            yield SOURCES
+            yield from (SOURCES, MODELS)
             yield from (f"claims/{number}" for number in range(-(-len(self._models()) // PER_DOCUMENT)))
 
     def document(self, path: str) -> Any:
@@ -41,6 +46,8 @@ class Claims:
                 {"name": of.name, "date": of.date, "file": of.path, "form": of.form, "rows": of.rows, "link": link(of)}
                 for of in self.store.claims.sources()
             ]
+        if path == MODELS:
+            return self._by_source()
         kind, _, number = path.partition("/")
         if kind != "claims":
             raise KeyError(path)
@@ -51,6 +58,18 @@ class Claims:
         for claim in mapped_now(self.store, self.store.claims.find(models)):
             if claim.model in found:
                 found[claim.model].append(_row(claim))
+        return found
+
+    def _by_source(self) -> dict[str, dict[str, Any]]:
+        places = {name: place for place, name in enumerate(self._models())}
+        found: dict[str, dict[str, Any]] = {}
+        for source, model, number in self.store.claims.counts():
+            of = found.setdefault(source, {"models": [], "values": [], "others": 0})
+            if model in places:
+                of["models"].append(places[model])
+                of["values"].append(number)
+            else:
+                of["others"] += number
         return found
 
     def _models(self) -> list[str]:

@@ -15,6 +15,7 @@ from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
 from testbed.claims.names import trained_on
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
+from testbed.eval_settings.benchmark_families.benchmark import parse_name
 from testbed.extensions.explorer.bibliography import bibliography
 from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.defaults import FirstColumns, newest_own_model
@@ -46,15 +47,17 @@ GROUPS = (
     ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
     ("corruptions, in memory", re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion).+-c\.[a-z_]+\.\d")),
     ("corruptions, on disk", re.compile(r"imagenet-(c|c-bar|3dcc)\..*|laion-c\..*|stylized_imagenet")),
-    ("CLIP benchmark", re.compile(r"wds/.*")),
+    ("DataComp", re.compile(r"(datacomp|fairness|misc|wilds)/.*")),
 )
+CLIP_BENCHMARK, OTHERS = "CLIP benchmark", "others"
 MEASURED = "measured"  # where a value is from that its publisher has measured
 FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
 
 
 def column_group(column: str) -> str:
     """The heading under which a column is listed."""
-    return next((name for name, pattern in GROUPS if pattern.fullmatch(column)), "others")
+    found = next((name for name, pattern in GROUPS if pattern.fullmatch(column)), None)
+    return found or (CLIP_BENCHMARK if parse_name(column) and "digits" not in column else OTHERS)
 
 
 def pretraining_of(model: str) -> str:
@@ -386,7 +389,7 @@ class Overview:
 
 def _order(name: str) -> tuple[Any, ...]:
     """The usual clean setting first, then group by group."""
-    names = [group for group, _ in GROUPS]
+    names = [*(group for group, _ in GROUPS), CLIP_BENCHMARK]
     group = column_group(name)
     return (
         name not in USUAL,

@@ -25,6 +25,7 @@ from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference, is_part
 from testbed.spreadsheet import as_csv
+from testbed.stored_results.side_by_side import matching_models, matching_settings
 
 TASKS = ("question_answering", "judged_answers")
 FAILURE = "Failed to obtain answer via API."  # placeholder for a missing answer
@@ -100,6 +101,8 @@ def export_vlmevalkit(
 def _exported(
     store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None
 ) -> Iterable[EvaluationFiles]:
+    models = models and matching_models(store, models)
+    eval_settings = eval_settings and matching_settings(store, eval_settings)
     ids = {
         result.evaluation_id
         for result in store.results.find(models, eval_settings, slices=[OVERALL])

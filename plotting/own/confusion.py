@@ -11,12 +11,14 @@ from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.formatting import percent
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
-from testbed.plotting.style import finish
+from testbed.plotting.page import printing, scaled
+from testbed.plotting.style import finish, resize
 from testbed.stored_results.predictions import has_logits, predictions_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+WIDTH, HEIGHT = 820, 780  # pixels
 MOST_MODELS = 3
 MOST_CLASSES = 30
 SHOWN_COUNTS = 15  # largest number of classes with counts written into the fields
@@ -140,7 +142,7 @@ def draw(found: Confusions) -> Figure:
             zmin=0,
             zmax=100,
             colorscale="Blues",
-            colorbar={"title": {"text": "% of the<br>true class"}},
+            colorbar={"title": {"text": "% of the<br>true class"}, "thickness": scaled(30)},
             text=found.counts if few else None,
             texttemplate="%{text}" if few else None,
             customdata=_hover(found.counts, shares),
@@ -148,8 +150,11 @@ def draw(found: Confusions) -> Figure:
         )
     )
     figure.update_xaxes(title_text="predicted", type="category", automargin=True, constrain="domain")
-    figure.update_yaxes(title_text="true", type="category", autorange="reversed", automargin=True, scaleanchor="x")
-    finish(figure, f"{short(found.model, 48)} on {found.eval_setting}", width=820, height=780)
+    figure.update_yaxes(title_text="true", type="category", autorange="reversed", automargin=True)
+    figure.update_yaxes(scaleanchor="x", constrain="domain")
+    finish(figure, f"{short(found.model, 48)} on {found.eval_setting}", width=WIDTH, height=HEIGHT)
+    if printing():  # square fields need no more
+        resize(figure, figure.layout.width * HEIGHT / WIDTH)
     notes = [f"the {len(names)} most confused classes; {found.left_out} others"] if found.left_out else []
     notes += [f"{found.unread} samples could not be read"] if found.unread else []
     figure.update_layout(title={"subtitle": {"text": "; ".join(notes)}})

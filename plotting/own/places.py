@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import StoreError
 from testbed.formatting import percent
 from testbed.plotting.own.source import Drawing, Found, Omission, Own, best, file_name, short
-from testbed.plotting.page import scaled
+from testbed.plotting.page import printing, scaled
 from testbed.plotting.style import finish
 from testbed.stored_results.ranking import RankedModel, ranking
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 30
 TIED, OTHER = "#0072B2", "#9CB8CC"
-ROW = 26  # pixels
+ROW, LETTER = 26, 12  # pixels
 
 
 def figures(own: Own) -> Found:
@@ -69,6 +69,8 @@ def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
                 text=[_rank(row) for row in members],
                 textposition="inside",
                 insidetextanchor="start",
+                textangle=0,
+                textfont={"size": scaled(LETTER)},
                 customdata=[
                     [row.model, ", ".join(row.tied_with) or "none", percent(row.place.value)] for row in members
                 ],
@@ -77,13 +79,14 @@ def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
         )
     figure.update_xaxes(title_text=f"{metric} (%)")
     order = [short(row.model) for row in rows]
-    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=order, automargin=True)
+    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=order, automargin=True, dtick=1)
     finish(figure, f"Ranking on {setting}", height=230 + ROW * len(rows))
     figure.update_layout(
         title={"subtitle": {"text": "bars: 95 %, bootstrap over samples; ties: McNemar's or sign-flip test, Holm"}},
-        legend={"yref": "container", "y": 0.02, "yanchor": "bottom"},
-        margin={"b": scaled(110), "t": scaled(80)},
+        margin={"t": figure.layout.margin.t + scaled(20)},
     )
+    if not printing():
+        figure.update_layout(legend={"yref": "container", "y": 0.02, "yanchor": "bottom"}, margin={"b": 110})
     return figure
 
 

@@ -13,7 +13,7 @@ from testbed.formatting import percent
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
-from testbed.plotting.page import scaled
+from testbed.plotting.page import beside, scaled
 from testbed.plotting.style import Mark, finish
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BINS = 15  # as in Guo et al., "On calibration of modern neural networks" (2017)
 MOST_MODELS = 9
 COLUMNS = 3
+PANEL = 110  # points, at least, in print
 
 
 class Reliability(NamedTuple):
@@ -69,10 +70,11 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    columns = min(COLUMNS, len(panels))
+    columns = min(beside(COLUMNS, PANEL), len(panels))
     rows = math.ceil(len(panels) / columns)
     titles = [f"{short(panel.model, 32)}<br>ECE {percent(panel.error)} %" for panel in panels]
     figure = make_subplots(rows, columns, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
+    figure.update_annotations(font_size=scaled(16))
     for number, panel in enumerate(panels):
         where = {"row": number // columns + 1, "col": number % columns + 1}
         accuracy = 100 * panel.bins["accuracy"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from testbed.errors import StoreError, UnknownNameError
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import safe_name, write_atomically
+from testbed.stored_results.side_by_side import matching_models
 
 TEXT = "text"  # the kind of outputs
 
@@ -43,11 +45,11 @@ def reported_with(
         UnknownNameError: If the setting, or one of the models on it, has none.
     """
     store.names.require("eval setting", eval_setting)
-    ids = sorted(
-        {each.evaluation_id for each in store.results.find(models, [eval_setting]) if each.origin not in ELSEWHERE}
-    )
+    of = store.results.find(matching_models(store, models) if models else None, [eval_setting])
+    ids = sorted({each.evaluation_id for each in of if each.origin not in ELSEWHERE})
     found = [each for each in map(store.evaluations.get, ids) if kind in store.outputs.kinds(each.id)]
-    missing = [name for name in models or () if name not in {each.model for each in found}]
+    names = {each.model for each in found}
+    missing = [word for word in models or () if word not in names and not fnmatch.filter(names, word)]
     if missing or not found:
         raise UnknownNameError(f"the store has no {what} {f'of {missing[0]} ' if missing else ''}on {eval_setting}")
     return found

@@ -48,6 +48,8 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
     if not first:
         return ""
     shown = ", ".join(f"{model} {mean_score(value, spec.unit)}" for model, value in first)
+    if len(first) == 1:
+        return f"{spec.name}: {shown}"
     extreme = "highest" if spec.better == HIGHER else "lowest"
     why = "these values are published" if published else "these models are not ranked on their samples here"
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"

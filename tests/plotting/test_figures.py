@@ -36,8 +36,10 @@ from testbed.plotting.paper_shifts import command as paper_shifts
 from testbed.plotting.picture import Choice, picture_command, write
 from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import scatter_figure
+from testbed.plotting.setting_labels import LABELS
 from testbed.plotting.stats import transform
 from testbed.plotting.style import TYPES, percent_ticks, type_styles
+from testbed.registry import registry
 
 V2 = "imagenetv2-matched-frequency-format-val"
 
@@ -152,6 +154,38 @@ def test_a_figure_for_print_has_letters_of_6_points_and_more(grid, width):
         assert min(sizes) * points >= 5.99, name
         longest = max(map(len, layout.title.text.split("<br>")))
         assert longest * 0.5 * layout.title.font.size <= layout.width, name
+
+
+def test_what_a_narrow_page_has_no_room_for_stands_below(grid):
+    def made(name, width):
+        (picture,) = [each for each in pictures() if each.name == name]
+        return drawn(partial(picture.draw, picture.data(grid, Choice())), width)
+
+    for width, below in ((234.0, True), (397.0, False), (None, False)):
+        first, second = made("corruptions", width).select_yaxes()
+        assert (second.domain[1] < first.domain[0]) == below, width
+        assert first.domain[1] - first.domain[0] > 0.3
+    with pytest.raises(TestbedError, match="need a wider page, such as --width text"):
+        made("appendix_models", 234.0)
+    (table,) = made("appendix_models", 397.0).data
+    assert [name.replace("<br>", "") for name in table.cells["values"][0]] == list(
+        paper_appendix_models.data(grid, Choice()).index
+    )
+    letters = sum(max(len(line) for cell in column for line in cell.split("<br>")) for column in table.cells["values"])
+    assert letters * 0.5 * table.cells.font.size <= 397 * 96 / 72
+
+
+def test_a_legend_in_print_has_room_for_all_its_entries(grid):
+    figure = drawn(partial(scatter_figure, scatter_data(grid, ScatterSpec("val", V2))), 234.0)
+    entries = {trace.name for trace in figure.data if trace.name and trace.showlegend is not False}
+    assert len(entries) > 5
+    assert figure.layout.margin.b > 19 * len(entries)
+    assert figure.layout.legend.maxheight == 1  # plotly hides what is below half of the figure
+
+
+def test_settings_with_names_in_papers_are_registered():
+    known = set(registry.load().eval_setting_names())
+    assert {name.partition("_pm")[0] for name in LABELS if not name.startswith("avg_")} <= known
 
 
 def test_settings_of_papers_have_their_names(grid):

@@ -375,6 +375,7 @@ def test_a_model_or_a_setting_without_logits_is_named(store: Store, lab: Lab, ou
         with pytest.raises(UnknownNameError, match=said):
             save_logits(store, setting, out / "out", models=models)
     assert not (out / "out").exists()
+    assert [each["model"] for each in save_logits(store, "imagenet-a", out, models=["n*"])] == ["net"]
 
 
 def test_damaged_logits_are_not_saved(store: Store, lab: Lab, out: Path) -> None:

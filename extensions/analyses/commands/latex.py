@@ -86,7 +86,10 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
         _column(kind, head, [row[at] for row in rows]) for at, (kind, head) in enumerate(zip(align, heads, strict=True))
     ]
     widths = [_characters(column[2]) for column in columns]
-    turned = sum(max(width, len(head)) + GAP for width, head in zip(widths, heads, strict=True)) > WIDEST_SMALLER
+    wide = sum(widths) + GAP * len(widths)
+    turned = max(wide, WIDEST_SMALLER) < sum(
+        max(width, len(head)) + GAP for width, head in zip(widths, heads, strict=True)
+    )
     if turned:
         columns = [
             (column[0], _turned(column[1], kind), column[2]) for column, kind in zip(columns, align, strict=True)
@@ -96,10 +99,10 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
     body = [_line(cells) for cells in zip(*(column[2] for column in columns), strict=True)]
     marks = _marks([cell for row in rows for cell in row if isinstance(cell, TableCell)], tests)
     told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{each}.' for each in marks)])}}}"
-    long, wide = len(body) > LONGEST, sum(widths) + GAP * len(widths)
+    long = len(body) > LONGEST
     fits = long or wide <= WIDEST_SMALLER
     setup = SETUP + ("" if wide <= WIDEST else SMALLEST if long and wide > WIDEST_SMALLER else SMALLER)
-    packages = f"% \\usepackage{{booktabs,siunitx{',longtable' if long else ''}{',graphicx' if turned else ''}}}"
+    packages = ["booktabs", "siunitx", *["longtable"] * long, *["graphicx"] * (turned or not fits)]
     if long:
         again = [r"\toprule", head, r"\midrule"]
         lines = [
@@ -114,7 +117,7 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
         opening, closing = ("", "") if fits else (r"\resizebox{\linewidth}{!}{", "}")
         lines = [r"\begin{table}", r"\centering", setup, told, rf"{opening}\begin{{tabular}}{{{spec}}}", r"\toprule"]
         lines += [head, r"\midrule", *body, r"\bottomrule", rf"\end{{tabular}}{closing}", r"\end{table}"]
-    return "\n".join([packages, *lines])
+    return "\n".join([rf"% \usepackage{{{','.join(packages)}}}", *lines])
 
 
 def _without_intervals(rows: Cells) -> Cells:

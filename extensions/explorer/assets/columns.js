@@ -35,7 +35,7 @@
         const whole = E("input", { type: "checkbox", id: `group-${number}`, checked: on.length === members.length, onchange: (event) => choose(event.target.checked ? [...new Set([...shown, ...members])] : [...shown].filter((at) => !members.includes(at))) });
         whole.indeterminate = on.length > 0 && on.length < members.length;
         return E("fieldset", {}, E("legend", {}, E("label", { class: "check" }, whole, `${group} (${on.length} of ${members.length})`)), ...members.map((at) => {
-          const { name, models, own, setting } = index.columns[at], count = setting === null ? "average" : `${models.toLocaleString("en")} ${models === 1 ? "model" : "models"}${own && own < models ? `, ${own.toLocaleString("en")} here` : ""}`;
+          const { name, models, own, setting } = index.columns[at], count = setting === null ? "average" : `${T.numbers.counted(models, "model")}${own && own < models ? `, ${own.toLocaleString("en")} here` : ""}`;
           return E("label", { class: "check" }, E("input", { type: "checkbox", id: `column-${at}`, checked: shown.has(at), onchange: (event) => choose(event.target.checked ? [...shown, at] : [...shown].filter((each) => each !== at)) }), T.name(name), E("span", { class: "count" }, count));
         }));
       }));

@@ -79,19 +79,29 @@
   const turnedHead = (head) => head.replace(/^(\\multicolumn\{2\}\{c\})?\{(.*)\}$/s, "$1{\\rotatebox{90}{$2}}");
   function latex(title, [heads, ...given]) {
     const body = fewIntervals(given);
-    const fitted = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), widths = fitted.map(([, , cells]) => characters(cells)), turned = widths.reduce((sum, own, at) => sum + Math.max(own, heads[at].length) + GAP, 0) > WIDEST_SMALLER;
+    const fitted = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), widths = fitted.map(([, , cells]) => characters(cells)), wide = widths.reduce((sum, own) => sum + own + GAP, 0), whole = widths.reduce((sum, own, at) => sum + Math.max(own, heads[at].length) + GAP, 0), turned = whole > WIDEST_SMALLER && whole > wide;
     const columns = turned ? fitted.map(([own, head, cells]) => [own, own.startsWith("S") ? turnedHead(head) : head, cells]) : fitted, line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
-    const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], wide = widths.reduce((sum, own) => sum + own + GAP, 0), fits = long || wide <= WIDEST_SMALLER;
+    const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], fits = long || wide <= WIDEST_SMALLER;
     const setup = `${SETUP}${wide <= WIDEST ? "" : long && wide > WIDEST_SMALLER ? SMALLEST : SMALLER}`;
     const table = long ? [`{${setup}\\setlength{\\LTcapwidth}{\\linewidth}`, `\\begin{longtable}{${spec}}`, `${caption} \\\\`, ...top, "\\endfirsthead", ...top, "\\endhead", "\\bottomrule", "\\endfoot", ...lines, "\\end{longtable}}"]
       : ["\\begin{table}", "\\centering", setup, caption, `${fits ? "" : "\\resizebox{\\linewidth}{!}{"}\\begin{tabular}{${spec}}`, ...top, ...lines, "\\bottomrule", `\\end{tabular}${fits ? "" : "}"}`, "\\end{table}"];
-    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}${turned ? ",graphicx" : ""}}`, ...table, ""].join("\n");
+    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}${turned || !fits ? ",graphicx" : ""}}`, ...table, ""].join("\n");
+  }
+  /* The results of a column, the best of some models in bold, its ties marked: a function of a model's place. */
+  function marked(of, models, ties) {
+    const way = T.direction(of), there = way ? models.map((at) => of.value[at]).filter((each) => !Number.isNaN(each)) : [], best = there.length ? way * there.reduce((most, each) => Math.max(most, way * each), -Infinity) : NaN;
+    return (at) => ({ ...result(of, at), best: of.value[at] === best, tied: Boolean(ties && ties.has(at)) });
   }
   /* Models × columns: the best in bold, marks of ties and of published values. */
   function results(index, rows, columns, tied) {
-    const best = columns.map((of) => { const way = T.direction(of), there = way ? rows.map((at) => of.value[at]).filter((each) => !Number.isNaN(each)) : []; return there.length ? way * there.reduce((most, each) => Math.max(most, way * each), -Infinity) : NaN; });
-    const cell = (of, place, at) => ({ ...result(of, at), best: of.value[at] === best[place], tied: Boolean(tied[place] && tied[place].has(at)) });
-    return latex("Results of models", [["model", ...columns.map(T.label)], ...rows.map((at) => [index.models[at].name, ...columns.map((of, place) => cell(of, place, at))])]);
+    const cells = columns.map((of, place) => marked(of, rows, tied[place]));
+    return latex("Results of models", [["model", ...columns.map(T.label)], ...rows.map((at) => [index.models[at].name, ...cells.map((cell) => cell(at))])]);
+  }
+  /* The cells of a table in which models are compared by columns; tests are loaded first. */
+  async function compared({ index, models, columns }) {
+    await Promise.all(columns.map((of) => T.leaders.load(index, of)));
+    const cells = new Map(columns.map((of) => [of, marked(of, models, T.leaders.ties(index, of, models))]));
+    return (of, at) => cells.get(of)(at);
   }
   const entry = (key, fields) => `@misc{${key},\n${Object.entries(fields).filter(([, value]) => value).map(([name, value]) => `  ${name} = {${value}},\n`).join("")}}\n`;
   /* An entry for measured results, if any, and one for each source of published values. */
@@ -101,12 +111,13 @@
       title: `Published results of {${tex(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
       note: [of.revision && `revision ${tex(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(tex).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
   }
-  /* Buttons: rows() gives a table of texts, counts and results, tex() one for LaTeX if it is another one, svg() a picture. */
-  function exports(name, { rows, tex: table, svg }) {
+  /* Buttons: rows() gives a table of texts, counts and results, whose cells of models that are compared by columns it may be
+     given; tex() one for LaTeX if it is another one; svg() a picture. */
+  function exports(name, { rows, title = name, best, tex: table, svg }) {
     const button = (id, text, action) => E("button", { type: "button", id, onclick: action }, text);
     return E("div", { class: "exports" }, ...(rows ? [
       button("csv", "CSV", async () => save(`${name}.csv`, csv(sheet(await rows())), "text/csv")),
-      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(name, await rows()), "text/plain")),
+      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(title, await rows(best && await compared(best))), "text/plain")),
       button("bibtex", "BibTeX", async () => save(`${name}.bib`, bibtex(await T.index()), "text/plain"))] : []),
     ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
   }

@@ -17,7 +17,7 @@
       ...doc, models, tasks: [...new Set(doc.columns.map((each) => each.task))], modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
     };
     T.pinned = doc.pinned;
-    T.at("about").textContent = `${number.toLocaleString("en")} ${number === 1 ? "model" : "models"} × ${doc.columns.length} ${doc.columns.length === 1 ? "column" : "columns"}; written ${doc.written} from ${doc.source}`;
+    T.at("about").textContent = `${T.numbers.counted(number, "model")} × ${T.numbers.counted(doc.columns.length, "column")}; written ${doc.written} from ${doc.source}`;
     for (const key of ["training", "disagreements"]) T.at("views").querySelector(`[data-view="${key}"]`).hidden = !doc[key];
     T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
     return known;
@@ -67,7 +67,7 @@
   function beside(of, at, text) {
     const found = of.published[at], unread = of.unread[at], lines = found ? [...found.lines] : [];
     if (of.origin[at].startsWith("published")) return { text, class: "published", title: of.origin[at] };
-    if (unread) lines.push(`${unread.toLocaleString("en")} ${unread === 1 ? "sample" : "samples"} could not be read`);
+    if (unread) lines.push(`${T.numbers.counted(unread, "sample")} could not be read`);
     return { text: `${text}${found && found.differs ? "*" : ""}${unread ? "‡" : ""}`, title: lines.join("\n") || undefined };
   }
   /* The better direction of values: 1 up, −1 down, 0 if neither or unknown; and in words. */

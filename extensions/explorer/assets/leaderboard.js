@@ -36,7 +36,7 @@
     const shown = { index, rows, loaded, means, names, menu, ranked: first && T.leaders.among(first, rows), intervals: query.get("ci") === "1", trained: rows.some((at) => index.models[at].pretraining !== index.models[rows[0]].pretraining) }, shaded = query.get("ties") !== "0";
     const ties = () => loaded.map((of) => T.leaders.ties(index, of, rows));
     shown.tied = shaded ? ties() : [];
-    const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, searched: true, onmove: menu.move, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
+    const table = T.table({ id: "board", caption: `${T.numbers.counted(rows.length, "model")} × ${T.numbers.counted(loaded.length, "column")}`, columns: heads(shown), count: rows.length, searched: true, onmove: menu.move, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
     const answer = T.leaders.line(index, shown.ranked), told = () => note(shown, key, up, places.length - loaded.length), noted = E("p", { class: "note", id: "about-table", "aria-live": "polite" }, told());
     main.replaceChildren(E("h1", {}, "Leaderboard"), answer, ...[T.columns.tabs(index, task)].filter(Boolean), controls(index, query, metric, task, places), ...problems(search, missed),
       table, noted, T.exports("results", { rows: () => texts(shown), tex: async () => { await Promise.all(loaded.map((of) => T.leaders.load(index, of))); return T.results(index, rows, loaded, ties()); } }));
@@ -90,7 +90,7 @@
     return said.length ? [E("p", { class: "problem", role: "alert" }, `Not understood: ${said.join("; ")}.`)] : [];
   }
   function note({ rows, loaded, means, tied, index }, key, up, empty) {
-    const said = [`${rows.length.toLocaleString("en")} ${rows.length === 1 ? "model" : "models"} × ${loaded.length} ${loaded.length === 1 ? "column" : "columns"}, ${key === "model" ? `sorted by name, ${up ? "from A" : "from Z"}` : `sorted by ${key}, ${up ? "the lowest" : "the highest"} first`}`];
+    const said = [`${T.numbers.counted(rows.length, "model")} × ${T.numbers.counted(loaded.length, "column")}, ${key === "model" ? `sorted by name, ${up ? "from A" : "from Z"}` : `sorted by ${key}, ${up ? "the lowest" : "the highest"} first`}`];
     if (empty > 0) said.push(`${empty} ${empty === 1 ? "column" : "columns"} without a value of these models left out`);
     const unknown = loaded.filter((of) => !T.direction(of)), isPublished = (origin) => origin.startsWith("published"), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map((of) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);

@@ -24,9 +24,10 @@
   const ends = (low, high, unit, signed) => (lacking(low) || lacking(high) ? NONE : `[${bare(low, unit, signed)}, ${bare(high, unit, signed)}]`);
   const pValue = (value) => (lacking(value) ? NONE : value < SMALLEST_P ? `<${fixed(SMALLEST_P, 4)}` : fixed(value, 4));
   const COUNTS = new Intl.NumberFormat("en"), count = (number) => COUNTS.format(number); // toLocaleString is slow
+  const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
   /* The 95 % interval of a number of a column, in its unit; nothing of a number without spread. */
   const spread = (of, low, high) => (high > low ? `[${shown(of, low)}, ${shown(of, high)}]` : NONE);
   /* A number of a column of the page, whose rates are in percent. */
   const shown = (of, value) => (lacking(value) ? NONE : fixed(value, of.percent ? DECIMALS[FRACTION] : decimalsOf(of.unit)));
-  Object.assign(T, { percent, points, numbers: { FRACTION, decimalsOf, fixed, bare, meanScore, difference, ends, pValue, count, shown, spread } });
+  Object.assign(T, { percent, points, numbers: { FRACTION, decimalsOf, fixed, bare, meanScore, difference, ends, pValue, count, counted, shown, spread } });
 })();

@@ -17,7 +17,7 @@
   const wrapped = (text, most) => text.split(" ").reduce((lines, word) => (lines.length && lines.at(-1).length + word.length < most ? [...lines.slice(0, -1), `${lines.at(-1)} ${word}`] : [...lines, short(word, most)]), []);
   const range = (values) => {
     let low = Infinity, high = -Infinity;
-    for (const each of values) { if (each < low) low = each; if (each > high) high = each; }
+    for (const each of values.filter(isFinite)) { if (each < low) low = each; if (each > high) high = each; }
     const edge = (high - low) * 0.05 || 0.1;
     return [low - edge, high + edge];
   };
@@ -46,23 +46,24 @@
     return found;
   }
 
-  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined and larger), pinned, named (how soon it gets a name: the least first), bars, heading, lines(), href() };
+  /* A plot. points: { x, y (on the scale; on the edge if infinite), style: { colour, symbol }, own (outlined and larger), pinned, named (how soon it gets a name: the least first), bars, heading, lines(), href() };
      lines: { points, colour, width, dash }; band: [x, low, high]; legend: { style or line or band, text }; ticks: of x and y; within: more values of y. */
   function plot({ label, xLabel, yLabel, points, lines, band, legend, to, ticks = [T.ticks, T.ticks], within = [] }) {
     const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the points, Enter opens one, + and - zoom, 0 shows all` }), box = E("div", { class: "plot" }, canvas);
     const whole = { x: range(points.map((each) => each.x)), y: range([...points.map((each) => each.y), ...within]) };
     let view = whole, size = null, place = null, at = -1, drag = null;
-    const ordered = points.map((_, index) => index).sort((a, b) => points[a].x - points[b].x);
+    const ordered = points.map((_, index) => index).sort((a, b) => points[a].x - points[b].x || 0);
     const titles = T.models.shortened(points.filter((each) => each.pinned || each.named !== undefined).map((each) => each.heading), 30);
     const named = points.map((each, index) => ({ at: index, text: titles.get(each.heading), must: each.pinned, first: each.pinned ? -1 : each.named ?? Infinity })).filter((each) => each.first < Infinity).sort((a, b) => a.first - b.first);
     function measure(sheet) {
       const [x0, x1] = view.x, [y0, y1] = view.y;
       size = sheet ? { left: LEFT, top: TOP + SHEET.title, right: SHEET.width - SHEET.legend, bottom: SHEET.height - BOTTOM } : { left: LEFT, top: TOP, right: Math.max(box.clientWidth, 260) - RIGHT, bottom: Math.max(box.clientHeight, 320) - BOTTOM };
-      place = { x: (v) => size.left + (v - x0) / (x1 - x0) * (size.right - size.left), y: (v) => size.bottom - (v - y0) / (y1 - y0) * (size.bottom - size.top) };
+      const within_ = (share, v) => (isFinite(v) ? share : Math.min(Math.max(share, 0), 1));
+      place = { x: (v) => size.left + within_((v - x0) / (x1 - x0), v) * (size.right - size.left), y: (v) => size.bottom - within_((v - y0) / (y1 - y0), v) * (size.bottom - size.top) };
     }
     /* The same strokes on a canvas or as SVG. */
     function strokes(pen) {
-      const { left, top, right, bottom } = size, seen = (each) => each.x >= view.x[0] && each.x <= view.x[1] && each.y >= view.y[0] && each.y <= view.y[1], shown = points.filter(seen);
+      const { left, top, right, bottom } = size, inside = (v, [low, high]) => !isFinite(v) || (v >= low && v <= high), seen = (each) => inside(each.x, view.x) && inside(each.y, view.y), shown = points.filter(seen);
       const on = ([x, y]) => [place.x(x), place.y(y)];
       for (const { tick, place: v } of ticks[0](...view.x, to)) { pen.line([[place.x(v), top], [place.x(v), bottom]], "--line", 1); pen.text(tick, place.x(v), bottom + 18, "center"); }
       for (const { tick, place: v } of ticks[1](...view.y, to)) { pen.line([[left, place.y(v)], [right, place.y(v)]], "--line", 1); pen.text(tick, left - 8, place.y(v) + 4, "right"); }

@@ -132,9 +132,9 @@
     const [to] = T.SCALES[given.scale], pinned = new Set(T.pins()), some = rows.some((each) => each.own) && rows.some((each) => !each.own);
     const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: () => T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
       bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
-      over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.pinned - b.pinned || a.own - b.own);
-    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % ${rows.length - points.length > 1 ? "have" : "has"} no place on this scale (${T.models.first(rows.filter((each) => !points.some((one) => one.model === each.model)), (each) => each.model.name).slice(0, OUTSIDE).map((each) => each.model.name).join(", ")}${rows.length - points.length > OUTSIDE ? ", …" : ""})` : ""}`);
-    if (!points.length) return { parts: [note], paint: () => {} };
+      over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).sort((a, b) => a.pinned - b.pinned || a.own - b.own), edge = T.models.first(points.filter((each) => !isFinite(each.x) || !isFinite(each.y)), (each) => each.heading);
+    const note = E("p", { class: "note", "aria-live": "polite" }, `${T.numbers.counted(points.length, "model")}${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${edge.length ? `; on the edge, not in the line: ${edge.length} at 0 % or 100 % (${edge.slice(0, OUTSIDE).map((each) => each.heading).join(", ")}${edge.length > OUTSIDE ? ", …" : ""})` : ""}`);
+    if (edge.length === points.length) return { parts: [note], paint: () => {} };
     name(points);
     const ends = (key, list) => { const values = list.map((each) => to(each[key])).filter(isFinite); return [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)]; };
     const fittedOn = line ? ends("x", used.filter((each) => isFinite(to(each.y)))) : [0, 0], places = Array.from({ length: 75 }, (_, step) => fittedOn[0] + (fittedOn[1] - fittedOn[0]) * step / 74);
@@ -153,7 +153,7 @@
     const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query));
     if (!current()) return;
     const { parts, svg, paint } = drawing(index, given, found);
-    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), settings(controls(index, given), types(index, given)), ...(svg ? [T.exports(`${given.y}-${given.x}`, { svg, rows: () => [["model", "model_type", given.x, given.y], ...found.rows.map((each) => [each.model.name, each.model.type, T.result(found.x, each.model.at), T.result(found.y, each.model.at)])] })] : []), ...parts);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), settings(controls(index, given), types(index, given)), ...(svg ? [T.exports(`${given.y}-${given.x}`, { svg, title: `${given.y} against ${given.x}`, best: { index, models: found.rows.map(({ model }) => model.at), columns: [found.x, found.y] }, rows: (cell = T.result) => [["model", "model_type", given.x, given.y], ...found.rows.map((each) => [each.model.name, each.model.type, cell(found.x, each.model.at), cell(found.y, each.model.at)])] })] : []), ...parts);
     paint();
   }
   async function robustnessView(state, main, current) {
@@ -167,7 +167,7 @@
     const cells = (each) => [each.place, names.cell(each.model.name), each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
     const { parts, svg, paint } = drawing(index, given, found);
     main.replaceChildren(E("h1", {}, "Effective robustness"), E("p", { class: "note" }, line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`), settings(controls(index, given), types(index, given)), ...parts,
-      T.exports("effective-robustness", { svg, rows: () => [head.map((each) => each.label), ...sorted.map((each) => [each.place, each.model.name, each.model.type, T.result(x, each.model.at), T.result(y, each.model.at), T.measured(each.over / 100, T.numbers.FRACTION)])] }),
+      T.exports("effective-robustness", { svg, title: `Effective robustness on ${given.y}, by the line from ${given.x}`, best: { index, models: rows.map(({ model }) => model.at), columns: [x, y] }, rows: (cell = T.result) => [head.map((each) => each.label), ...sorted.map((each) => [each.place, each.model.name, each.model.type, cell(x, each.model.at), cell(y, each.model.at), T.measured(each.over / 100, T.numbers.FRACTION)])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: shown.length, searched: true, rowAt: (at) => ({ pinned: names.pinned(shown[at].model.name), cells: cells(shown[at]) }) }), lines);
     paint();
   }

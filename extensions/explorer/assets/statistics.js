@@ -48,16 +48,21 @@
     }
     return places.map((x) => T.percentiles(lines.map(([slope, intercept]) => slope * x + intercept)));
   }
-  const STEPS = [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01], ENOUGH = 5;
-  /* Round percentages between two places of a scale, none nearer to another than a ninth of the way: all multiples of a step, or of several, the rounder ones first. */
+  const STEPS = [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01], DECADES = [50, ...[10, 1, 0.1, 0.01, 20, 5, 2, 0.5, 0.2, 30, 40].flatMap((each) => [each, 100 - each])], MOST = 9, ENOUGH = 5, GAP = 2.5;
+  /* Round percentages between two places of a scale, as testbed.plotting.style.percent_ticks chooses them. */
   function ticks(low, high, to) {
-    const chosen = [], far = (a, b) => Math.abs(a.place - b.place) >= (high - low) / 9;
+    const apart = (high - low) / MOST, inside = (percents) => percents.map((tick) => ({ tick, place: to(tick) })).filter(({ place }) => place >= low && place <= high), chosen = [];
     for (const step of STEPS) {
-      const here = Array.from({ length: Math.round(100 / step) - 1 }, (_, at) => { const tick = Math.round((at + 1) * step * 100) / 100; return { tick, place: to(tick) }; }).filter(({ place }) => place >= low && place <= high);
-      if (here.length >= ENOUGH && here.every((each, at) => !at || far(each, here[at - 1]))) return here;
-      if (chosen.length < ENOUGH) for (const each of here) if (chosen.every((other) => far(each, other))) chosen.push(each);
+      const here = inside(Array.from({ length: Math.round(100 / step) - 1 }, (_, at) => Math.round((at + 1) * step * 100) / 100));
+      const places = [low, ...here.map(({ place }) => place), high], steps = places.slice(1).map((each, at) => each - places[at]);
+      if (here.length >= ENOUGH && Math.min(...steps.slice(1, -1)) >= apart && Math.max(...steps) <= GAP * apart) return here;
+      const most = step >= 5 ? MOST : step >= 1 ? 4 : 3;
+      for (const each of chosen.length ? here : [...inside(DECADES), ...here]) {
+        const others = [low, high, ...chosen.map(({ place }) => place)], gap = Math.min(...others.filter((other) => other >= each.place)) - Math.max(...others.filter((other) => other <= each.place));
+        if ((chosen.length < most || gap > GAP * apart) && chosen.every(({ place }) => Math.abs(place - each.place) >= apart)) chosen.push(each);
+      }
     }
-    return chosen;
+    return chosen.sort((a, b) => a.place - b.place);
   }
   /* Round numbers between two. */
   function round(low, high, parts = 5) {

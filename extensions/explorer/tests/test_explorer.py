@@ -99,6 +99,10 @@ def test_columns_are_in_groups_and_say_what_they_are(index):
         ("laion-c.mosaic.3", "corruptions, on disk"),
         ("imagenet-9.only_fg", "objects and backgrounds"),
         ("digits-c.contrast.1", "corruptions, in memory"),
+        ("vtab/dtd", "CLIP benchmark"),
+        ("cifar100.linear_probe.k10", "CLIP benchmark"),
+        ("fairness/geode", "DataComp"),
+        ("digits", "others"),
         ("something", "others"),
     ],
 )
@@ -112,6 +116,9 @@ def test_columns_have_their_groups(column, group):
         ("resnet50", "resnet", "ImageNet-1k"),
         ("timm/vit_base_patch16_224.augreg_in21k", "vit", "ImageNet-21k"),
         ("ViT-B-32,laion400m_e32", "vit", "LAION-400M"),
+        ("timm/tf_efficientnet_b0.in1k", "efficientnet", "ImageNet-1k"),
+        ("timm/mobilenetv3_large_100.ra_in1k", "mobilenetv3", "ImageNet-1k"),
+        ("RN50,openai", "rn", "OpenAI's 400M"),
         ("42", "not stated", "not stated"),
     ],
 )

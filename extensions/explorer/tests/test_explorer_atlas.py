@@ -261,6 +261,15 @@ def test_who_says_what_of_a_model_and_of_a_cell(page):
     go(page, "published", "#sources")
     sources = page.locator("#sources tbody tr").all_inner_texts()
     assert [row.split()[0] for row in sources] == ["mteb", "open_clip", "timm"]
+    page.select_option('[data-key="source"]', "open_clip")
+    page.wait_for_selector("#models")
+    ((model, number),) = (row.split() for row in page.locator("#models tbody tr").all_inner_texts())
+    assert model == CLIP
+    assert page.locator("#files tbody tr").all_inner_texts() == ["open_clip.csv\t–\t0"]
+    page.locator("#models tbody a").click()
+    page.wait_for_selector("#claims")
+    claims = [row.locator("th, td").all_inner_texts() for row in page.locator("#claims tbody tr").all()]
+    assert [of[4] for of in claims] == ["open_clip"] * int(number)
     go(page, f"model/{quote(CLIP, safe='')}", "#published-about")
     page.locator("#published-about").click()
     page.wait_for_selector("#claims")

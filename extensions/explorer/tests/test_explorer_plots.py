@@ -22,6 +22,7 @@ from testbed.extensions.explorer.export import write
 from testbed.plotting.figures import figures
 from testbed.plotting.marks import COLOURS, GREY, model_marks
 from testbed.plotting.stats import bootstrap_band, transform
+from testbed.plotting.style import percent_ticks
 from testbed.registry import registry
 from testbed.stored_results.pictures import Pictures
 
@@ -106,6 +107,17 @@ def test_the_band_is_pythons(page, site, table):
     found = page.evaluate("([points, at]) => T.band(points, 'logit', at)", [points, transform(at, "logit").tolist()])
     expected = np.stack([transform(each, "logit") for each in bootstrap_band(x, y, at)], axis=1)
     assert np.array(found) == pytest.approx(expected, abs=0.15 * np.ptp(expected, axis=1).max())
+
+
+@drive
+def test_ticks_are_pythons(page, site):
+    go(page, site, PLOT)
+    asked = "([low, high, scale]) => T.ticks(low, high, T.SCALES[scale][0]).map(({ tick }) => tick)"
+    for scale in ("logit", "probit", "linear"):
+        for ends in ([0.007, 0.92], [0.0005, 0.95], [0.553, 0.91], [0.0011, 0.012], [0.0801, 0.1203], [0.0011, 0.9989]):
+            low, high = map(float, transform(ends, scale))
+            shown = page.evaluate(asked, [low, high, scale])
+            assert shown == pytest.approx(percent_ticks((low, high), scale)), (scale, ends)
 
 
 @drive
