@@ -1,4 +1,4 @@
-"""Threads that read files, and that an interrupt ends soon."""
+"""Threads that read or decode files, and that an interrupt ends soon."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ MOST = 16
 
 class StoppedError(Exception):
     """The work of a thread is no longer wanted."""
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Stop:
@@ -41,7 +46,7 @@ def reading_threads(tasks: int) -> Iterator[tuple[ThreadPoolExecutor, Stop]]:
 
     An executor of the standard library would wait for all of them.
     """
-    threads, stop = ThreadPoolExecutor(max(1, min(MOST, tasks, (os.cpu_count() or 1) * 2))), Stop()
+    threads, stop = ThreadPoolExecutor(max(1, min(MOST, tasks, cores() * 2))), Stop()
     try:
         yield threads, stop
     finally:

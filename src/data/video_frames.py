@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import importlib.metadata
 import io
+import itertools
 import math
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data import frame_cache
 from testbed.data.rows import Picture
+from testbed.data.threads import Stop, cores, reading_threads
 from testbed.errors import DefinitionError, MissingExtraError, SampleError
 
 if TYPE_CHECKING:
@@ -175,25 +178,35 @@ def _shown(path: Path, time: int, size: int, frames: Frames, clip: Clip) -> Sele
     return SelectedFrames(tuple(pictures), tuple(facts["numbers"]), facts["rate"], facts["total"])
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Frames that follow one key frame.
+
+    Attributes:
+        key: The time stamp of the key frame.
+        wanted: The time stamps of the chosen frames from there to the next key frame.
+    """
+
+    key: int
+    wanted: frozenset[int]
+
+
 def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], list[bytes]]:
     """Facts about the chosen frames, and each of them once, in order."""
     import av
 
     try:
-        with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:
-            if not container.streams.video:
-                raise SampleError(f"{path.name} has no video")
-            stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
-            stream.codec_context.options = {"err_detect": "explode"}
+        with _opened(path) as (container, stream):
             times, keys = _timeline(container, stream, path.name)
             rate = float(stream.average_rate or stream.base_rate or 0)
-            if not times or rate <= 0:
-                raise SampleError(f"{path.name} has no frames that can be counted")
-            numbers = frames.chosen(len(times), rate, clip)
-            wanted = sorted({times[number] for number in numbers})
-            jpegs = _Jpegs(frames.area)
-            encoded = {time: jpegs.encoded(frame) for time, frame in _at(container, stream, wanted, keys)}
+        if not times or rate <= 0:
+            raise SampleError(f"{path.name} has no frames that can be counted")
+        numbers = frames.chosen(len(times), rate, clip)
+        wanted = sorted({times[number] for number in numbers})
+        try:
+            encoded = _encoded(path, _parts(wanted, keys), frames.area)
+        except av.FFmpegError:  # a key frame may be followed by references to frames before it (open GOP)
+            encoded = _encoded(path, [_Part(min(times), frozenset(wanted))], frames.area)
     except (av.FFmpegError, OSError, ValueError) as error:
         raise SampleError(f"{path.name} cannot be decoded: {error}") from error
     if len(encoded) < len(wanted):
@@ -202,6 +215,23 @@ def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], lis
         raise SampleError(f"{path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
     files = [encoded[times[number]] for number in sorted(set(numbers))]
     return {"numbers": numbers, "rate": rate, "total": len(times)}, files
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    """A file and its first stream of frames.
+
+    Raises:
+        SampleError: If it has none.
+    """
+    import av
+
+    with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:
+        if not container.streams.video:
+            raise SampleError(f"{path.name} has no video")
+        stream = container.streams.video[0]
+        stream.codec_context.options = {"err_detect": "explode"}
+        yield container, stream
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:
@@ -226,31 +256,53 @@ def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[i
     return sorted(times), sorted(keys)
 
 
-def _at(container: Any, stream: Any, wanted: Sequence[int], keys: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """The frames at some times, in order; decoding goes on to the next one, or begins at the last key frame before it.
+def _parts(wanted: Sequence[int], keys: Sequence[int]) -> list[_Part]:
+    """Chosen frames by the last key frame before them."""
 
-    A frame that is missing is left out.
+    def key(time: int) -> int:
+        return keys[max(bisect.bisect_right(keys, time) - 1, 0)] if keys else wanted[0]
+
+    return [_Part(start, frozenset(times)) for start, times in itertools.groupby(wanted, key)]
+
+
+def _encoded(path: Path, parts: Sequence[_Part], area: int) -> dict[int, bytes]:
+    """Chosen frames as JPEG files, by their time stamps; a frame that cannot be decoded is missing.
+
+    Each thread decodes whole parts by a decoder of its own. Threads within a decoder take a third more processor time,
+    so decoders have them only where there are fewer parts than processors.
     """
-    decoded: Iterator[Any] = iter(())
-    last: int | None = None
-    for time in wanted:
-        key = keys[max(bisect.bisect_right(keys, time) - 1, 0)] if keys else wanted[0]
-        if last is None or key > last:
-            container.seek(key, stream=stream)
-            decoded = _decoded(container, stream, frozenset(wanted))
-        for frame in decoded:
-            last = frame.pts
-            if frame.pts == time and not frame.is_corrupt:
-                yield time, frame
-            if frame.pts is not None and frame.pts >= time:
-                break
+    tasks = max(1, min(cores(), len(parts)))
+    left = iter(parts)  # from which each thread takes the next one
+
+    def work(stop: Stop) -> dict[int, bytes]:
+        jpegs, files = _Jpegs(area), {}
+        with _opened(path) as (container, stream):
+            stream.thread_type, stream.codec_context.thread_count = "AUTO", cores() // tasks
+            for part in left:
+                for frame in _decoded(container, stream, part):
+                    stop.raise_if_interrupted()
+                    if frame.pts in part.wanted and not frame.is_corrupt:
+                        files[frame.pts] = jpegs.encoded(frame)
+        return files
+
+    with reading_threads(tasks) as (threads, stop):
+        results = [threads.submit(work, stop) for _ in range(tasks)]
+        return {time: file for result in results for time, file in result.result().items()}
 
 
-def _decoded(container: Any, stream: Any, wanted: Collection[int]) -> Iterator[Any]:
-    """The frames from here on, without those that are neither wanted nor needed to decode others."""
+def _decoded(container: Any, stream: Any, part: _Part) -> Iterator[Any]:
+    """The frames from a key frame to the last wanted one, without those that neither it nor others need."""
+    container.seek(part.key, stream=stream)
+    stream.codec_context.skip_frame = "DEFAULT"
+    stream.codec_context.open(strict=False)  # some decoders heed `skip_frame` only here
+    left = set(part.wanted)
     for packet in container.demux(stream):
-        stream.codec_context.skip_frame = "DEFAULT" if packet.size == 0 or packet.pts in wanted else "NONREF"
+        stream.codec_context.skip_frame = "DEFAULT" if packet.pts in left else "NONREF"
         yield from packet.decode()
+        left.discard(packet.pts)
+        if not left and packet.size:
+            yield from stream.codec_context.decode(None)  # frames that the decoder holds back
+            return
 
 
 class _Jpegs:
@@ -270,9 +322,9 @@ class _Jpegs:
         """The file of a frame."""
         from PIL import Image
 
-        plane = self._converter.reformat(frame, format="rgb24").planes[0]
+        plane: Any = self._converter.reformat(frame, format="rgb24").planes[0]
         size = (plane.width, plane.height)
-        image = Image.frombuffer("RGB", size, bytes(plane), "raw", "RGB", plane.line_size, 1)
+        image = Image.frombuffer("RGB", size, plane, "raw", "RGB", plane.line_size, 1)
         file = io.BytesIO()
         (_resized(image, self._area) if self._area else image).save(file, "JPEG")
         return file.getvalue()

@@ -27,6 +27,8 @@ WORDS = [
     ("`correct`", 1),
     ("✅ CORRECT", 1),
     ("Verdict: CORRECT", 1),
+    ("Your output: CORRECT", 1),
+    ("So: INCORRECT", 0),
     ("**Final verdict:** INCORRECT", 0),
     ("\\boxed{CORRECT}", 1),
     ("<verdict>INCORRECT</verdict>", 0),
@@ -129,6 +131,8 @@ def test_judges_of_pairs_see_no_thoughts_of_either_answer():
     ("reply", "expected"),
     [
         ("Extracted: 1.2", 1),
+        ("Extracted answer: 1.2", 1),
+        ('"Extracted: 1.2"', 1),
         ("Extracted: 1,2", 1),
         ("Extracted: 1.2 (rounded from 1.15)", 1),
         ("Extracted: 1.2 (rounded to 1 decimal)", 1),
@@ -154,6 +158,7 @@ def test_extracted_numbers(reply, expected):
         ("(2,3)", "Extracted: (2, 3)", 1),
         ("x+1", "Extracted: x + 1 (simplified)", 1),
         ("x+1", "Extracted: x + 2", 0),
+        ("\\frac{1}{2}", '"Extracted: \\frac{1}{2}"', 1),
         ("f(x)", "Extracted: f(x)", 1),
     ],
 )
@@ -213,6 +218,8 @@ def test_a_formula_that_rules_cannot_compare_is_asked_about_again():
         ("2 of 3 points", 2 / 3),
         ("Points: 4", None),
         ("2 of 5", None),
+        ("So it gets \\boxed{1.5}", 0.5),
+        ("So it does not get \\boxed{3}", None),
         ("Good.", None),
     ],
 )

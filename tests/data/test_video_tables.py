@@ -151,10 +151,19 @@ def jpeg(image: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def test_leaving_out_frames_changes_no_pixel_of_the_others(tmp_path: Path) -> None:
-    path = write_video(tmp_path / "v.mp4", 60, gop=25)
+CODECS: dict[str, dict[str, Any]] = {
+    "closed groups": {},
+    "one group": {"gop": 250},
+    "open groups": {"x264-params": "open-gop=1:bframes=5"},  # of which one refers to the one before
+    "AV1": {"codec": "libsvtav1", "preset": "12"},
+}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_leaving_out_frames_changes_no_pixel_of_the_others(tmp_path: Path, codec: str) -> None:
+    path = write_video(tmp_path / "v.mp4", 60, **{"gop": 25, **CODECS[codec]})
     every = frame_bytes(path)
-    for count in (3, 17, 60):
+    for count in (2, 3, 17, 60):
         chosen = shown(path, Frames(count, rule="ends"), "x")
         assert [each.data for each in chosen.pictures] == [every[number] for number in chosen.numbers]
     (small, _) = shown(path, Frames(2, area=44 * 33), "x").pictures

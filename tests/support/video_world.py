@@ -24,13 +24,15 @@ Bye
 """
 
 
-def write_video(path: Path, count: int = 100, rate: int = 10, gop: int = 12) -> Path:
+def write_video(
+    path: Path, count: int = 100, rate: int = 10, gop: int = 12, codec: str = "libx264", **options: str
+) -> Path:
     """Writes an mp4 of striped frames, with frames that refer to later ones."""
     import av
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=rate)
+        stream = container.add_stream(codec, rate=rate, options=options)
         stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
         stream.codec_context.gop_size = gop
         for number in range(count):

@@ -10,6 +10,7 @@ from testbed.answers.judges.replies import stated, unlabelled
 from testbed.answers.verdict import Verdict
 
 METHOD = "judge"
+_BOX = re.compile(r"(?!.*(?:\bnot\b|n't))[^\d\\]*(\$?\\boxed\{.*)", re.IGNORECASE)  # after words without numbers
 _POINTS = re.compile(
     r"\$?(?:\\boxed\{)?(\d+(?:[.,]\d+)?)\}?\$?(?:\s*(?:/|out of|of)\s*(\d+(?:[.,]\d+)?))?(?:\s*points?)?\.?"
 )
@@ -55,7 +56,8 @@ def read(columns: Columns, reply: str) -> Verdict | None:
     total = total_points(columns)
 
     def points(line: str) -> float | None:
-        plain = re.sub(r"^\W*points?\W*", "", unlabelled(line), flags=re.IGNORECASE)
+        box = _BOX.fullmatch(line)
+        plain = re.sub(r"^\W*points?\W*", "", box[1] if box else unlabelled(line), flags=re.IGNORECASE)
         said = _POINTS.fullmatch(plain.strip(" *_`"))
         if said is None or (said[2] and abs(float(said[2].replace(",", ".")) - total) > 1e-9):
             return None

@@ -22,7 +22,7 @@ from testbed.answers.verdict import Verdict
 METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"
 _PREDICTION = "{PREDICTION}"  # stands for the answer in CharXiv's column grading_query
-_EXTRACTED = re.compile(r"[\s*_#>]*extracted[ \t*_]{0,5}:[ \t*]*(.*)", re.IGNORECASE)
+_EXTRACTED = re.compile(r"[\s*_#>\"'`]*(?:extracted(?: answer)?[ \t*_]{0,5}:[ \t*]*)+(.*)", re.IGNORECASE)
 _NUMBER_REMARK = re.compile(r"(?<=\d)\s*(?:[;,]\s+[A-Za-z(]|\s[–—-]\s).*$")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(-?\d*),(\d{1,2}|\d{4,})(?![\d.,])")
 _DIGIT = re.compile(r"\d")

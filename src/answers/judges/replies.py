@@ -24,19 +24,20 @@ _WRAPPED = re.compile(
     r"\s*(?:<(?P<tag>\w+)>(?P<inner>.*)</(?P=tag)>|\$*\\f?boxed\s*\{(?P<box>.*)\}\$*|(?P<label>[^\[\]]*)\[\[(?P<twice>[^\[\]]*)\]\])\s*[.!]?\s*"
 )
 _NOUN = (
-    r"(?:verdict|answer|response|grade|correctness|judge?ment|rating|score|result|decision|assessment|evaluation|conclusion"
-    r"|option|choice|letters?|better|winner|extracted|label)"
+    r"(?:verdict|answer|response|output|grade|correctness|judge?ment|rating|score|result|decision|assessment|evaluation"
+    r"|conclusion|option|choice|letters?|better|winner|extracted|label)"
 )
 _OTHER_LABELS = (  # the same in other languages; "answer" is in `languages`
     r"(?:得分|分数|評分|评分|判断|判定|结论|評価|评价|スコア|採点|点数|점수|평가|판정|bewertung|punktzahl|urteil|note|puntuación"
     r"|puntaje|veredicto|pontuação|nota|veredito|punteggio|voto|verdetto|оценка|балл|вердикт)"
 )
+_HENCE = "so|thus|therefore|hence|overall"
 _ABOUT = (
-    r"(?:(?:so|thus|therefore|hence|overall|my|the|this|given|final|better|best|chosen|winning|correct|student's|model's)"
+    rf"(?:(?:{_HENCE}|my|your|the|this|given|final|better|best|chosen|winning|correct|student's|model's)"
     r",?\s+){0,4}"
 )
 _LABEL = re.compile(
-    rf"(?:{_ABOUT}{_NOUN}(?:\s+(?:answer|option))?|{_OTHER_LABELS})[\"'`*_ \t]*[:=][\"'`*_ \t]*", re.IGNORECASE
+    rf"(?:{_ABOUT}{_NOUN}(?:\s+(?:answer|option))?|{_HENCE}|{_OTHER_LABELS})[\"'`*_ \t]*[:=][\"'`*_ \t]*", re.IGNORECASE
 )
 _SENTENCE = re.compile(
     rf"(?:{_ABOUT}(?:{_NOUN}|answer)|(?:so|thus|therefore),?\s+it|it|this)(?:\s+(?:of|to|for)\s+(?:the|this)\s+\w+)?\s+"
