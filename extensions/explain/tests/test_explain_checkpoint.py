@@ -111,9 +111,9 @@ def test_a_model_that_gives_other_outputs_now_explains_nothing(explain, world, p
     kept = (world / "epoch_0.pth").read_bytes()
     try:
         (world / "epoch_0.pth").write_bytes((world / "epoch_1.pth").read_bytes())
-        told = explain(50)
+        told = explain(50, *EVERY)
         assert "the stored outputs cannot be reproduced" in " ".join(told.stdout.split())
-        assert not any(name.startswith("interpolation") for name in verdicts(explain(50, "--json")))
+        assert not any(name.startswith("interpolation") for name in verdicts(explain(50, *EVERY, "--json")))
     finally:
         (world / "epoch_0.pth").write_bytes(kept)
 
