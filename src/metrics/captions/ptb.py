@@ -218,7 +218,7 @@ _RULES: list[tuple[str, str, Callable[[str], str], int]] = [
     (_SYMBOL, "", _as_it_is, 0),
     (rf"(?:{_SPACE}+|[\0\u200B-\u200F\uFEFF]|&nbsp;)", "", lambda text: "", 0),
 ]
-# Rules → a character of all that they match; and a run of characters: if a rule matches nothing where such a run begins,
+# Rules → a character of all that they match; and a run of characters. If a rule matches nothing where a run begins,
 # it matches nothing within it either. Without these, the time would grow by the square of the length of a text.
 _BARREN = {
     _SGML: (">", r"<[!?][A-Za-z-][^>\r\n]*"),
