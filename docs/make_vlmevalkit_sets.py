@@ -28,21 +28,23 @@ _CODE, _PDF = "runs code that a model wrote", "its pictures are pages of PDF fil
 _VIDEO = "its pictures are frames of videos"
 _ARCHIVE = "its pictures are in an archive beside the table"
 REASONS = {
-    **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena"), _CODE),
+    **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena", "SciDocBench"), _CODE),
     "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
     **dict.fromkeys(("MMSIVideoBench", "SiteBenchBase"), _VIDEO),
     **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
-    "M4Bench": "its pictures are in two columns",
+    **dict.fromkeys(("M4Bench", "Asclepius"), "its pictures are in two columns"),
+    "OmniDocBench": "tables in LaTeX are read by the program latexmlc",
+    "olmOCRBench": "a browser draws formulas, which are compared as pictures",
+    "WildprobeDataset": "its table is not published",
     "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
-    "ImageBaseDataset": "VLMEvalKit has no scoring for it",
+    **dict.fromkeys(("ImageBaseDataset", "MME_CoT"), "VLMEvalKit has no scoring for it"),
     "MMGenBench": "an image generator draws what the answer describes",
     **dict.fromkeys(("MMDUDataset", "ImageMTDataset"), "a conversation"),
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
-_ANSWERS = [
-    f"published_{name}" for name in ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2", "by_set_3")
-]
+_ANSWERS = ["published_answers", "published_reasoning", "published_letters", "published_videos", "published_by_set"]
+_ANSWERS += [f"published_by_set_{number}" for number in (2, 3, 4)]
 
 
 def _asset(name: str) -> dict[str, Any]:

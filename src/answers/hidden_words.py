@@ -13,8 +13,9 @@ from testbed.answers.verdict import Verdict
 Columns = Mapping[str, str]
 
 _REFUSES = ("I can't", "I cannot", "无法", "抱歉")
+_STEM = re.compile(r"(?<!\w)(\w+)n['’]t\b")  # "do" of "don't"
 _TOKEN = re.compile(
-    r"\w+?(?=n['’]t\b)|n['’]t\b|['’](?:s|S|re|ve|ll|d|m)\b|\d+(?:[.,:]\d+)*|(?:[A-Za-z]\.){2,}|[^\W\d_]+(?:\d+)?|\.\.\.+|\S"
+    r"n['’]t\b|['’](?:s|S|re|ve|ll|d|m)\b|\d+(?:[.,:]\d+)*|(?:[A-Za-z]\.){2,}|[^\W\d_]+(?:\d+)?|\.\.\.+|\S"
 )
 _LONGEST = 4000  # tokens that are looked through
 
@@ -64,4 +65,14 @@ def _has(said: Sequence[str], wanted: Sequence[str]) -> bool:
 
 def tokens(text: str) -> list[str]:
     """Words, numbers and marks of an English text, nearly as spaCy's rules have them."""
-    return _TOKEN.findall(text)
+    words, place = [], 0
+    for start, end in [*(match.span(1) for match in _STEM.finditer(text)), (len(text), len(text))]:
+        for match in _TOKEN.finditer(text, place):
+            if match.start() >= start:
+                break
+            words.append(match[0])
+            place = match.end()
+        if max(place, start) < end:
+            words.append(text[max(place, start) : end])
+            place = end
+    return words

@@ -78,7 +78,7 @@ def rated(row: Row) -> list[Turn]:
 
 
 def text_first(row: Row) -> list[Turn]:
-    """MM-AlignBench: the question, and then the pictures."""
+    """MM-AlignBench and WildVision: the question, and then the pictures."""
     return [[row.columns["question"], *row.pictures]]
 
 

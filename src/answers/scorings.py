@@ -27,6 +27,7 @@ from testbed.answers import (
     reasoning,
     refusals,
     slots,
+    steps,
     transcriptions,
     yes_no,
 )
@@ -262,6 +263,8 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     ),
     "vtc": AnswerScoring(mixed_sets.vtc, published_kinds.vtc, judged=True),
     "foresight": AnswerScoring(yes_no.yes_no, published_kinds.foresight, choices=yes_or_no),
+    "steps": AnswerScoring(steps.steps, steps.published_steps),
+    "marks": AnswerScoring(steps.marks, steps.published_marks),
     "ssi": AnswerScoring(mixed_sets.ssi, published_kinds.ssi),
     "graph": AnswerScoring(graphs.solution, graphs.published_solution),
     "slots": AnswerScoring(slots.slots, slots.published_slots),

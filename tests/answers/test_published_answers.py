@@ -35,7 +35,7 @@ BY_SET += ("phyx_choice", "vlm_blind", "visfactor", "unit_box", "click", "click_
 BY_SET += ("key_information", "page_text", "sp_bench", "omni_3d", "spatial_457", "reason_map", "biased", "gsm8k")
 BY_SET += ("core_cognition", "hidden_words", "spar_bench", "cc_ocr", "chart_qa_pro")
 BY_SET += ("mm_oral", "cmmmu", "mm_niah", "table_vqa", "vlm2", "q_spatial", "da_2k", "mat", "grounding_me", "ref_coco")
-BY_SET += ("robo_spatial", "ocrbench_v2", "bmmr", "vtc", "foresight", "ssi")
+BY_SET += ("robo_spatial", "ocrbench_v2", "bmmr", "vtc", "foresight", "ssi", "steps", "marks")
 OTHER_NUMBERS |= dict.fromkeys(BY_SET, 300)
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 OTHER_NUMBERS |= dict.fromkeys(
@@ -91,7 +91,7 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def answers():
-    names = ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2", "by_set_3")
+    names = ("answers", "reasoning", "letters", "videos", "by_set", "by_set_2", "by_set_3", "by_set_4")
     files = [f"published_{name}" for name in names]
     return [answer for file in files for answer in read(file)["answers"]]
 

@@ -479,6 +479,26 @@ class TestReportsByKinds:
         assert value(metrics, "share_of_points") == pytest.approx(3.5 / 4)
         assert value(metrics, "share_of_points", "competition/b") == 0.5
 
+    def test_flags_of_steps_count_together(self):
+        right, said = [[0, 1, 1], [1], [0, 0]], [[0, 1, 0], [1], None]
+        columns = [{"answer": str(flags), "category": "a" if len(flags) > 1 else "b"} for flags in right]
+        verdicts = [Verdict(flags and " ".join(map(str, flags)), 0.5, "flags") for flags in said]
+        metrics = report("steps", replace(answered(columns, [0, 0, 0]), verdicts=verdicts), "test@1")
+        flat = [flag for flags in right for flag in flags], [0, 1, 0, 1, 1, 1]  # what is unread is wrong
+        ones, zeros = (f1_score(*flat, pos_label=flag) for flag in (1, 0))
+        assert value(metrics, "f1_of_ones") == pytest.approx(ones)
+        assert value(metrics, "f1_of_zeros") == pytest.approx(zeros)
+        assert value(metrics, "f1_weighted") == pytest.approx((zeros + ones) / 2)  # three of each
+        assert value(metrics, "f1_weighted", "category/b") == 0  # all of its flags are 1
+
+    def test_the_sums_of_marks_in_both_orders_decide(self):
+        columns = [{"order": order} for order in ("front", "back") * 3]
+        verdicts = [Verdict(marks, 1.0, "marks") for marks in ("7 6", "5 5", "3 9", "1 2", "9 1")] + [None]
+        given = replace(answered(columns, [1] * 6), ids=["2", "3", "10", "11", "20", "21"], verdicts=verdicts)
+        metrics = report("solutions", given, "test@1")
+        assert value(metrics, "pairs_right") == 0.5  # 7 + 5 > 6 + 5, 3 + 2 < 9 + 1; the last pair has an answer missing
+        assert found(metrics)["pairs_right", "overall"].n == 2
+
     def test_both_forms_of_a_statement_of_vlm2_bench_must_be_right(self):
         categories = ["gc-mat"] * 4 + ["oc-cnt"] * 2
         ids = ["gc-mat_1_p", "gc-mat_1_n", "gc-mat_2_p", "gc-mat_2_n", "oc-cnt_1", "oc-cnt_2"]

@@ -128,8 +128,8 @@ def crpe(columns: Columns, text: str) -> Verdict:
 
 
 _CORE_WORDS = (
-    r"^(yes|no|\w)(?:,|\.|\;| |\n|\*)+",
-    r"[\n\*\{]+(yes|no|\w)(?:,|\.|\;| |\n|\*|\})+",
+    r"^(yes|no|\w)[,.; \n*]",
+    r"[\n*{](yes|no|\w)[,.; \n*}]",
     r"(yes|no|\w) is the correct answer",
     r"answer is[\:\;\*\n ]*(yes|no|\w)",
     r"answer[\:\;\*\n ]*(yes|no|\w)",

@@ -39,7 +39,8 @@ def vlm_blind(columns: Columns, text: str) -> Verdict:
     """VLMs are blind: what is in the first braces, or the right answer anywhere, or rows and columns, by the task."""
     right, task = truth(columns), columns.get("task")
     if task in BRACED:
-        found = _IN_BRACES.search(text)
+        closed = (line[: line.rfind("}") + 1] for line in text.split("\n"))
+        found = next((match for line in closed if (match := _IN_BRACES.search(line))), None)
         return Verdict(found[1], float(found[1] == right), "braces") if found else _UNREAD
     if task == CIRCLES:
         return Verdict(text, float(right.lower() in text.lower()), "contained")

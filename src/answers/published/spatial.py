@@ -10,22 +10,22 @@ from testbed.answers.verdict import Verdict
 
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\ufeff]")
 _TAGGED = re.compile(r"<\s*answer\b[^>]*>\s*([A-J]).*?<\s*/\s*answer\s*>", re.IGNORECASE | re.DOTALL)
-_OPEN, _CLOSE = r"[(\[{（【]?\s*", r"\s*[)\]}）】]?"
+_OPEN, _CLOSE = r"(?:[(\[{（【]\s*)?", r"\s*[)\]}）】]?"
 _BEFORE_TAG = [
-    re.compile(rf"(?<![A-Za-z]){_OPEN}([A-F]){_CLOSE}\s*</\s*{tag}\s*>", re.IGNORECASE) for tag in ("answer", "think")
+    re.compile(rf"(?<![A-Za-z])([A-F]){_CLOSE}\s*</\s*{tag}\s*>", re.IGNORECASE) for tag in ("answer", "think")
 ]
 _ENDS_THOUGHT = re.compile(r"</\s*think\s*>", re.IGNORECASE)
 _BEGINS_THOUGHT = re.compile(r"<\s*think\s*>", re.IGNORECASE)
 _OPTION_LINE = re.compile(r"[*_>\-\s]*(?:option|选项)\s+[A-J]\s*[:：]", re.IGNORECASE)
 _LETTER_LINE = re.compile(r"[*_`>（）\[\]【】()]*\s*([A-Fa-f])\s*[*_`（）\[\]【】()]*")
 _LABELLED_LINE = re.compile(r"([A-F])\s*[.．:：)\]】、-]\s+", re.IGNORECASE)
-_IN_LINE = re.compile(r"(?<![A-Za-z])[*_`（\[{(]*\s*([A-F])\s*[*_`）\]})]*(?=$|[\s.,:;!?)\]】》」』，。；、：）])")
+_IN_LINE = re.compile(r"(?<![A-Za-z])([A-F])\s*[*_`）\]})]*(?=$|[\s.,:;!?)\]】》」』，。；、：）])")
 _PHRASE = re.compile(
     r"(?:final\s*answer|the\s*answer\s*is|answer(?:\s*is)?|correct\s*answer|答案|最终答案|结论|所以|因此|我选(?:择)?|选择|选)"
-    rf"\s*[:：>＝=]?\s*{_OPEN}([A-F]){_CLOSE}(?:\b|[.)、。])",
+    rf"\s*(?:[:：>＝=]\s*)?{_OPEN}([A-F]){_CLOSE}(?:\b|[.)、。])",
     re.IGNORECASE,
 )
-_ANYWHERE = re.compile(r"(?<![A-Za-z])[(\[{（【]?\s*([A-F])\s*[)\]}）】]?(?![A-Za-z])")
+_ANYWHERE = re.compile(r"(?<![A-Za-z])([A-F])\s*[)\]}）】]?(?![A-Za-z])")
 _LINES, _TAIL = 6, 800  # the last lines, and characters, that are looked at
 
 

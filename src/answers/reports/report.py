@@ -16,6 +16,7 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     reasoning,
     rubrics,
     safety,
+    steps,
     sub_tasks,
     videos,
     we_math,

@@ -48,6 +48,9 @@ CLASSES_BY_RUBRICS: dict[tuple[str, str], Questions] = {
     ("MMAlignBench", "MMAlignBench"): Questions(
         rubric_prompts.text_first, "preference", "preferences", answers="claude3_sonnet"
     ),
+    ("WildVision", "WildVision"): Questions(
+        rubric_prompts.text_first, "preference", "preferences", answers="claude3_sonnet"
+    ),
     ("ImageBaseDataset", "CreationMMBenchDataset"): Questions(
         prompts.question,
         "preference_in_both_orders",

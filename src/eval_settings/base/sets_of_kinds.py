@@ -43,7 +43,11 @@ CLASSES_OF_KINDS: dict[tuple[str, str], Questions] = {
     ("ImageBaseDataset", "MMMath"): Questions(prompts.question, "open", "kinds"),
     ("MathCanvas", "MathCanvas"): Questions(prompts_by_set.sub_questions, "open", "kinds", texts=True),
 }
-# By name: the other sets of its class are of lists of steps, and of pairs.
+# By name: each set of this class is of another kind.
 SETS_OF_KINDS: dict[str, Questions] = {
+    "VLRMBench": Questions(prompts.question, "steps", "steps"),
+    "VLRMBench_MultiSolution": Questions(
+        prompts.question, "marks", "solutions", required=("question", "order"), answers="order"
+    ),
     "VLRMBench_Foresight": Questions(prompts.question, "foresight", "kinds", answers="task_gt"),
 }

@@ -48,7 +48,7 @@ _THING = rf"{_FIRST}{_ALNUM}+(?:{_HYPHEN}{_FIRST}{_ALNUM}+)*"
 
 _SGML = (
     r"<(?:[!?][A-Za-z-][^>\r\n]*|[A-Za-z][A-Za-z0-9_:.-]*(?: +(?:[A-Za-z][A-Za-z0-9_:.-]* *= *(?:'[^']*'|\"[^\"]*\"|"
-    r"[A-Za-z][A-Za-z0-9_:.-]*)|[A-Za-z][A-Za-z0-9_:.-]*))* */?|/[A-Za-z][A-Za-z0-9_:.-]*) *>"
+    r"[A-Za-z][A-Za-z0-9_:.-]*)|[A-Za-z][A-Za-z0-9_:.-]*))* *(?:/ *)?|/[A-Za-z][A-Za-z0-9_:.-]* *)>"
 )
 _REDAUX = rf"{_APOS}(?:[msdMSD]|(?i:re|ve|ll))"
 _NOT = rf"(?i:n){_APOS_LIKE}(?i:t)"
@@ -79,7 +79,8 @@ _STARTS = (
     r"|[H](?i:er|ere|e|owever|ow)|[I](?i:f|n|t)|[L](?i:ast)|[M](?i:any|ore|r\.|s\.)|[N](?i:ow)|[O](?i:nce|ne|ther|ur)"
     rf"|{_SGML}|[S](?i:he|ince|ome|o|uch)|[T](?i:hat|heir|hen|here|hese|hey|he|his)|[W](?i:e|hen|hile|hat|ho|hy)|[Y](?i:et|ou))"
 )
-_HTHING = rf"[A-Za-z0-9][A-Za-z0-9.,\u00AD]*(?:-(?:{_ACRO2}\.|[A-Za-z0-9\u00AD]+))+"
+_HFIRST = r"[A-Za-z0-9][A-Za-z0-9.,\u00AD]*"
+_HTHING = rf"{_HFIRST}(?:-(?:{_ACRO2}\.|[A-Za-z0-9\u00AD]+))+"
 _THING3 = r"[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}(?:\\?/[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}){1,2}"
 _QUOTE = rf"(?:[`\u2018-\u201F\u0082\u0084\u0091-\u0094\u2039\u203A\u00AB\u00BB]{{1,2}}|{_APOS})"
 _DOUBLE = r"(?:\"|&quot;|'')"
@@ -93,11 +94,13 @@ _PHONE = (
     r"|(?:(?:\+\+?)?[0-9]{2,4}\.)?[0-9]{2,4}\.[0-9]{3,4}\.[0-9]{3,5}"
 )
 _URL = (
-    r"(?i:https?)://[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){},-]"
-    r"|(?:(?i:www)\.(?:[^ \t\n\f\r\"<>|.!?(){},]+\.)+[a-zA-Z]{2,4}"
-    r"|(?:[^ \t\n\f\r\"`'<>|.!?(){},-_$]+\.)+(?i:com|net|org|edu))(?:/[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){},-])?"
+    r"(?:(?i:https?)://[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){},-]"
+    r"|(?i:www)\.(?:[^ \t\n\f\r\"<>|.!?(){},]+\.)+[a-zA-Z]{2,4}(?:/[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){},-])?)"
 )
-_EMAIL = r"[a-zA-Z0-9][^ \t\n\f\r\"<>|()\u00A0{}]*@(?:[^ \t\n\f\r\"<>|(){}.\u00A0]+\.)*[^ \t\n\f\r\"<>|(){}.\u00A0]+"
+_LABEL = r"[^ \t\n\f\r\"`'<>|.!?(){},-_$]+"
+_DOMAIN = rf"(?!{_URL})(?:{_LABEL}\.)+(?i:com|net|org|edu)(?:/[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){{}},-])?"
+_USER = r"[a-zA-Z0-9][^ \t\n\f\r\"<>|()\u00A0{}]*"
+_EMAIL = rf"{_USER}@(?:[^ \t\n\f\r\"<>|(){{}}.\u00A0]+\.)*[^ \t\n\f\r\"<>|(){{}}.\u00A0]+"
 _SMILEY = r"[<>]?[:;=][-o*']?[()DPdpO\\{@|\[\]]"
 _ASIAN_SMILEY = (
     r"[\^x=~<>]\.\[\^x=~<>]|[-\^x=~<>']_[-\^x=~<>']|\([-\^x=~<>'][_.]?[-\^x=~<>']\)|\([\^x=~<>']-[\^x=~<>'`]\)"
@@ -151,6 +154,7 @@ _RULES: list[tuple[str, str, Callable[[str], str], int]] = [
     (_APOWORD, "", _as_it_is, 0),
     (rf"(?i:y){_APOS}", _PLAIN, _as_it_is, 0),
     (_URL, "", _as_it_is, 0),
+    (_DOMAIN, "", _as_it_is, 0),
     (_EMAIL, "", _as_it_is, 0),
     (rf"(?:[@\uFF20][a-zA-Z_][a-zA-Z_0-9]*|[#\uFF03]{_LETTER}+)", "", _as_it_is, 0),
     (_REDAUX, r"[^A-Za-z]", _quotes, 0),
@@ -214,16 +218,35 @@ _RULES: list[tuple[str, str, Callable[[str], str], int]] = [
     (_SYMBOL, "", _as_it_is, 0),
     (rf"(?:{_SPACE}+|[\0\u200B-\u200F\uFEFF]|&nbsp;)", "", lambda text: "", 0),
 ]
+# Rules → a character of all that they match; and a run of characters. If a rule matches nothing where a run begins,
+# it matches nothing within it either. Without these, the time would grow by the square of the length of a text.
+_BARREN = {
+    _SGML: (">", r"<[!?][A-Za-z-][^>\r\n]*"),
+    _DOMAIN: (".", rf"(?!{_URL})(?:{_LABEL}\.)*{_LABEL}"),
+    _EMAIL: ("@", _USER),
+    rf"{_HTHING}\.": ("-", _HFIRST),
+    _HTHING: ("-", _HFIRST),
+}
 _BREAKS = re.compile(r"[\n\r\v\f\u2028\u2029]")
 _QUICK = re.compile(r"(?!(?i:cannot|gonna|gotta|lemme|gimme|wanna)\b)[A-Za-z]+(?=[ \n])")
 
 
+_Rule = tuple[re.Pattern[str], re.Pattern[str], Callable[[str], str], int, re.Pattern[str] | None]
+
+
 @cache
-def _compiled() -> list[tuple[re.Pattern[str], re.Pattern[str], Callable[[str], str], int]]:
-    """The rules, compiled when captions are first read."""
+def _compiled(missing: str) -> list[_Rule]:
+    """The rules, compiled when captions are first read, without those that need a missing character."""
     return [
-        (re.compile(f"(?:{rule})(?={after})" if after else rule), re.compile(after), become, back)
-        for rule, after, become, back in _RULES
+        (
+            re.compile(f"(?:{token})(?={after})" if after else token),
+            re.compile(after),
+            become,
+            back,
+            re.compile(_BARREN[token][1]) if token in _BARREN else None,
+        )
+        for token, after, become, back in _RULES
+        if token not in _BARREN or _BARREN[token][0] not in missing
     ]
 
 
@@ -231,6 +254,8 @@ def scan(text: str) -> list[str]:
     """The tokens of a text without line breaks, punctuation among them, in lower case."""
     text += "\n"  # what ends a line may be what must follow
     place, tokens = 0, []
+    rules = _compiled("".join(char for char in ">.@-" if char not in text))
+    barren_to: dict[re.Pattern[str], int] = {}
     while place < len(text):
         quick = _QUICK.match(text, place)
         if quick is not None:
@@ -238,9 +263,13 @@ def scan(text: str) -> list[str]:
             place = quick.end() + 1
             continue
         best, end, token = 0, place + 1, ""
-        for rule, after, become, back in _compiled():
+        for rule, after, become, back, barren in rules:
+            if barren is not None and place < barren_to.get(rule, 0):
+                continue
             match = rule.match(text, place)
             if match is None:
+                if barren is not None and (nothing := barren.match(text, place)):
+                    barren_to[rule] = nothing.end()
                 continue
             follows = after.match(text, match.end())
             length = (follows.end() if follows is not None else match.end()) - place

@@ -1,0 +1,39 @@
+"""The time to read a reply grows with its length, whatever it repeats."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from testbed.answers.quantities.notation import plain_notation
+from testbed.answers.scorings import SCORINGS
+
+LETTERS = {"question": "Which?", "answer": "B", "A": "cat", "B": "dog"}
+LENGTH, SECONDS = 30_000, 3  # the square of the length takes longer
+CAT = {"question": "?", "answer": "['a cat']"}
+REPEATED = [
+    ("hidden_words", "default", "_", CAT),
+    ("hidden_words", "vlmevalkit", "_", CAT),
+    ("core_cognition", "vlmevalkit", "\n", LETTERS | {"question_type": "MCQ"}),
+    ("vlm_blind", "vlmevalkit", "{", {"question": "?", "answer": "3", "task": "Nested Squares"}),
+    ("spatial", "vlmevalkit", "(", LETTERS),
+    ("caption", "default", "A,", CAT),
+]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "rules", "mark", "columns"), REPEATED, ids=[f"{scoring}, {rules}" for scoring, rules, *_ in REPEATED]
+)
+def test_a_reply_that_repeats_a_mark_is_read_in_time(
+    scoring: str, rules: str, mark: str, columns: dict[str, str]
+) -> None:
+    begun = time.process_time()
+    SCORINGS[scoring](columns, f"a {mark * (LENGTH // len(mark))} z", rules)
+    assert time.process_time() - begun < SECONDS
+
+
+def test_blanks_in_a_formula_are_read_in_time() -> None:
+    begun = time.process_time()
+    assert plain_notation(f"${{x{' ' * LENGTH}y") == f"${{x{' ' * LENGTH}y"
+    assert time.process_time() - begun < SECONDS
