@@ -296,12 +296,15 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
             return [percent for _, percent in here]
         least = TICKS_MOST if step >= 5 else 4 if step >= 1 else 3
         for place, percent in here if chosen else [*(each for each in decades if low <= each[0] <= high), *here]:
+            if any(abs(place - other) < apart for other, _ in chosen):
+                continue
             others = [low, high, *(other for other, _ in chosen)]
             gap = min(each for each in others if each >= place) - max(each for each in others if each <= place)
-            if gap <= TICKS_GAP * apart and len(chosen) >= least:
-                continue
-            if all(abs(place - other) >= apart for other, _ in chosen):
+            if gap > TICKS_GAP * apart or len(chosen) < least:
                 chosen.append((place, percent))
+        ends = sorted([low, high, *(place for place, _ in chosen)])
+        if len(here) > most + 1 and len(chosen) >= 4 and max(b - a for a, b in pairwise(ends)) <= TICKS_GAP * apart:
+            break  # finer ones are too near each other, and leave no gap to fill
     return sorted(percent for _, percent in chosen)
 
 

@@ -99,7 +99,8 @@ class Claims(StorePart):
         of = (ClaimSourceRow.name, ClaimRow.model)
         counted = sa.select(*of, sa.func.count()).join(ClaimSourceRow, ClaimSourceRow.id == ClaimRow.source_id)
         with self.reading() as session:
-            return [tuple(row) for row in session.execute(counted.group_by(*of).order_by(*of))]
+            rows = session.execute(counted.group_by(*of).order_by(*of))
+            return [(source, model, number) for source, model, number in rows]
 
     @retried
     def models(self, eval_settings: Iterable[str]) -> set[str]:

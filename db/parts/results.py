@@ -88,6 +88,14 @@ class ReportedResults(StorePart):
             return [tuple(row) for row in session.execute(chosen).all()]
 
     @retried
+    def counts(self, fields: Sequence[str], slices: Iterable[str] | None = None) -> list[tuple[Any, ...]]:
+        """Returns each combination of some fields of `find`, unordered, with the number of its results."""
+        columns = [RESULTS.c[field] for field in fields]
+        statement = _only(sa.select(*columns, sa.func.count()).group_by(*columns), None, None, None, slices)
+        with self.reading() as session:
+            return [tuple(row) for row in session.execute(statement)]
+
+    @retried
     def metric_specs(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
         """Setting → metric → its declaration, and the largest number of samples; both sorted by name.
 

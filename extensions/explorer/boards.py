@@ -39,15 +39,15 @@ class FillCounts:
     """Numbers of models with a value in each column, and of those measured in this store.
 
     Args:
-        rows: Setting, metric and origin of each value.
+        rows: Settings, metrics and origins, with the number of values of each.
     """
 
-    def __init__(self, rows: Iterable[tuple[str, str, str]]) -> None:
+    def __init__(self, rows: Iterable[tuple[str, str, str, int]]) -> None:
         self._all: Counter[tuple[str, str]] = Counter()
         self._own: Counter[tuple[str, str]] = Counter()
-        for setting, metric, origin in rows:
-            self._all[setting, metric] += 1
-            self._own[setting, metric] += origin not in ELSEWHERE
+        for setting, metric, origin, number in rows:
+            self._all[setting, metric] += number
+            self._own[setting, metric] += number * (origin not in ELSEWHERE)
 
     def totals(self) -> tuple[int, int]:
         """The number of values that were measured in this store, and of all values."""

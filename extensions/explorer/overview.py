@@ -227,8 +227,7 @@ class Overview:
 
     @cached_property
     def _filled(self) -> FillCounts:
-        rows = self.store.results.rows(("eval_setting", "metric", "origin"), slices=[OVERALL])
-        return FillCounts((setting, metric, origin) for setting, metric, origin in rows)
+        return FillCounts(self.store.results.counts(("eval_setting", "metric", "origin"), slices=[OVERALL]))
 
     @cached_property
     def _tasks(self) -> dict[str, tuple[str | None, str | None]]:

@@ -49,7 +49,7 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
         return ""
     shown = ", ".join(f"{model} {mean_score(value, spec.unit)}" for model, value in first)
     if len(first) == 1:
-        return f"{spec.name}: {shown}"
+        return f"{shown} ({spec.name})"
     extreme = "highest" if spec.better == HIGHER else "lowest"
     why = "these values are published" if published else "these models are not ranked on their samples here"
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -995,6 +996,8 @@ def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> Non
     assert rows() == viewed()
     for wanted in ((["a", "d"],), (None, ["sketch"]), (None, None, ["top5"]), (None, None, None, ["overall"]), ([],)):
         assert rows(*wanted) == viewed(*wanted)
+    by_metric = Counter((each.metric, each.origin) for each in store.results.find(slices=["overall"]))
+    assert {tuple(of): number for *of, number in store.results.counts(["metric", "origin"], ["overall"])} == by_metric
 
 
 def test_main_metrics_may_be_asked_for_beside_others(store: Store, build: Any) -> None:

@@ -165,6 +165,14 @@ def test_many_names_are_counted_and_the_command_is_told(registry: Registry[str])
     assert "did you mean" not in message
 
 
+def test_looking_for_an_unknown_name_does_not_list_all(registry: Registry[str]) -> None:
+    family = Rule("rule", ["a", "b"], {"other": "a"})
+    family.names = lambda: pytest.fail("names are listed")  # type: ignore[method-assign]
+    registry.add_family(family)
+    registry.add("hammer", "a hammer")
+    assert [registry.find(name) for name in ("hammer", "other", "saw")] == ["a hammer", "rule made a", None]
+
+
 def test_an_unknown_name_of_an_empty_registry_says_that_there_is_none(registry: Registry[str]) -> None:
     with pytest.raises(UnknownNameError, match="none are registered"):
         registry.get("hammer")

@@ -32,7 +32,7 @@
     const way = T.direction(of), name = (at) => index.models[at].name, told = (at) => `${T.numbers.shown(of, of.value[at])}${of.percent ? " %" : ""}`;
     const models = index.models.map(({ at }) => at).filter((at) => !Number.isNaN(of.value[at])).sort((a, b) => way * (of.value[b] - of.value[a]) || a - b), [best] = models;
     if (!way || tests === undefined || best === undefined) return "";
-    if (models.length === 1) return `${of.metric}: ${name(best)} ${told(best)}`;
+    if (models.length === 1) return `${name(best)} ${told(best)} (${of.metric}), the only model shown`;
     if (!tests || !tests.has(best)) return `${way > 0 ? "highest" : "lowest"} ${of.metric} of the models shown: ${models.slice(0, NAMED).map((at) => `${name(at)} ${told(at)}`).join(", ")}; the differences are not tested`;
     const equal = models.filter((at) => of.value[at] === of.value[best]), tied = models.filter((at) => !equal.includes(at) && tests.has(at) && tests.tied(best).has(at));
     const names = (list) => `${list.slice(0, TIED).map(name).join(", ")}${list.length > TIED ? ` and ${list.length - TIED} more` : ""}`;

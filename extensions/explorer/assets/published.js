@@ -23,9 +23,9 @@
     } });
   }
   function ofSource(index, source, { models, values, others }) {
-    const name = (at) => index.models[models[at]].name;
+    const name = (at) => index.models[models[at]].name, short = T.models.shortened(models.map((_, at) => name(at)));
     return E("div", {}, others ? E("p", { class: "note" }, `${T.numbers.counted(others, "value")} of models that are not in this store; `, E("code", {}, `testbed published list ${source}`), " lists all") : null,
-      T.table({ id: "models", caption: `Models of ${source}`, count: models.length, columns: [{ key: "model", label: "model", heading: true }, { key: "values", label: "values", number: true }], rowAt: (at) => ({ cells: [{ text: E("a", { href: T.link("published", [name(at)], { source }) }, T.name(name(at))) }, T.numbers.count(values[at])] }) }));
+      T.table({ id: "models", caption: `Models of ${source}`, count: models.length, columns: [{ key: "model", label: "model", heading: true }, { key: "values", label: "values", number: true }], rowAt: (at) => ({ cells: [{ text: E("a", { href: T.link("published", [name(at)], { source }), title: name(at) }, short.get(name(at))) }, T.numbers.count(values[at])] }) }));
   }
   async function modelView(name, query, main, current) {
     const index = await T.index(), model = index.modelOf.get(name);

@@ -58,9 +58,12 @@
       if (here.length >= ENOUGH && Math.min(...steps.slice(1, -1)) >= apart && Math.max(...steps) <= GAP * apart) return here;
       const most = step >= 5 ? MOST : step >= 1 ? 4 : 3;
       for (const each of chosen.length ? here : [...inside(DECADES), ...here]) {
+        if (chosen.some(({ place }) => Math.abs(place - each.place) < apart)) continue;
         const others = [low, high, ...chosen.map(({ place }) => place)], gap = Math.min(...others.filter((other) => other >= each.place)) - Math.max(...others.filter((other) => other <= each.place));
-        if ((chosen.length < most || gap > GAP * apart) && chosen.every(({ place }) => Math.abs(place - each.place) >= apart)) chosen.push(each);
+        if (chosen.length < most || gap > GAP * apart) chosen.push(each);
       }
+      const ends = [low, high, ...chosen.map(({ place }) => place)].sort((a, b) => a - b);
+      if (here.length > MOST + 1 && chosen.length >= 4 && ends.every((each, at) => !at || each - ends[at - 1] <= GAP * apart)) break; // finer ones are too near each other, and leave no gap to fill
     }
     return chosen.sort((a, b) => a.place - b.place);
   }

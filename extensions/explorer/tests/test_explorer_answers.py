@@ -284,7 +284,7 @@ def test_the_line_and_the_ranks_are_of_the_models_on_the_screen(page, pairs):
     alone.wait_for_selector("#answer strong")
     assert (
         alone.locator("#answer").inner_text().replace("\u00a0", " ")
-        == f"photos: b {values['b']} % leads the models shown."
+        == f"photos: b {values['b']} % (top1), the only model shown."
     )
     assert "1 model × 1 column" in alone.locator("#about-table").inner_text()
 
