@@ -10,7 +10,7 @@ from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.scorings import SCORINGS
 
 LETTERS = {"question": "Which?", "answer": "B", "A": "cat", "B": "dog"}
-LENGTH, SECONDS = 30_000, 3  # the square of the length takes longer
+LENGTH, SECONDS = 60_000, 8  # ten times what it takes; the square of the length takes more
 CAT = {"question": "?", "answer": "['a cat']"}
 REPEATED = [
     ("hidden_words", "default", "_", CAT),
