@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from testbed.answers.judges.rubrics import numbers_of
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name, values_of
@@ -35,11 +36,12 @@ def steps(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 def _of_flags(rows: ScoredRows, scorer: str, part: str) -> list[Metric]:
     counted = [place for place in np.flatnonzero(rows.counted).tolist() if "answer" in rows.columns[place]]
-    right, said = [], []
+    right: list[int] = []
+    said: list[float] = []
     for place in counted:
-        flags, read = flags_of(rows.columns[place]), rows.extracted[place]
+        flags, read = flags_of(rows.columns[place]), numbers_of(rows.extracted[place])
         right += flags
-        said += [1 - flag for flag in flags] if read is None else list(map(int, read.split()))
+        said += read if len(read) == len(flags) else [1 - flag for flag in flags]
     ones, zeros = np.array(right) == 1, np.array(right) == 0
     scores = (_f1(ones, np.array(said) == 1), _f1(zeros, np.array(said) == 0)) if right else (None, None)
     weighted = None if scores[0] is None or scores[1] is None else zeros.mean() * scores[0] + ones.mean() * scores[1]
@@ -78,8 +80,8 @@ def _number(index: str) -> str:
 def _of_pair(rows: ScoredRows, first: int, second: int) -> float:
     if not rows.counted[[first, second]].all():
         return float("nan")
-    front, back = rows.extracted[first], rows.extracted[second]
-    if front is None or back is None:
+    marks = [numbers_of(rows.extracted[place]) for place in (first, second)]
+    if any(len(own) != 2 for own in marks):
         return 0.0
-    (better, worse), (other_worse, other_better) = (map(float, read.split()) for read in (front, back))
+    (better, worse), (other_worse, other_better) = marks
     return float(better + other_better > worse + other_worse)
