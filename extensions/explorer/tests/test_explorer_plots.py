@@ -98,6 +98,19 @@ def test_a_line_takes_five_models(page, site, table):
 
 
 @drive
+def test_a_pinned_model_is_shown_wherever_it_stands_and_changes_no_line(page, site, table):
+    assert table["weak"]["val"] < 55
+    notes = {}
+    for pin in ("more0", "weak"):
+        go(page, site, PLOT.replace("plot?", "robustness?") + f"&pin={pin}")
+        assert page.locator("#robustness tbody tr:not(.space)").first.locator("th").inner_text().endswith(pin)
+        notes[pin] = page.locator("main .note", has_text="the line through").inner_text()
+    (shown, line), (with_weak, same_line) = (note.split(" models; ", 1) for note in notes.values())
+    assert int(with_weak) == int(shown) + 1
+    assert same_line == line
+
+
+@drive
 def test_the_band_is_pythons(page, site, table):
     rows = [row for name, row in table.items() if re.fullmatch(r"resnet50|vgg19|standard\d+", name)]
     points = [{"x": row["val"], "y": row[V2]} for row in rows]
