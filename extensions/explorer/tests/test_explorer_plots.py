@@ -174,10 +174,13 @@ def test_marks_are_those_of_the_whole_store_by_family():
 @drive
 def test_an_exported_plot_has_title_axes_legend_and_what_the_line_is(page, site, tmp_path):
     go(page, site, PLOT)
-    for kind in ("svg", "png"):
+    for kind in ("svg", "png", "latex"):
         with page.expect_download() as download:
             page.locator(f"#{kind}").click()
         download.value.save_as(tmp_path / f"plot.{kind}")
+    latex = (tmp_path / "plot.latex").read_text()
+    assert rf"\caption{{{V2} against val. Metric: top1. " in latex
+    assert latex.count(r"\bfseries") == 2  # the best of each column
     svg = (tmp_path / "plot.svg").read_text()
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", svg)
     said = page.locator("main .note").inner_text()
