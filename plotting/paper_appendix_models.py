@@ -60,7 +60,7 @@ def figure(table: pd.DataFrame) -> Figure:
     room = drawn.layout.width - 2 * scaled(10) - 2 * PADDING * len(headers)
     widths[0] = min(widths[0], int(room / (scaled(LETTER) * USUAL_LETTER)) - sum(widths[1:]))
     if widths[0] < SHORTEST:
-        raise TestbedError("its columns need a wider page, such as --width text")
+        raise TestbedError("the table of all models needs a wider page, such as --width text")
     cells[0] = ["<br>".join(textwrap.wrap(name, widths[0])) for name in cells[0]]
     breaks = [max(header.count(" ") for header in headers), *(name.count("<br>") for name in cells[0])]
     heights = sum(scaled(LINE) * (each + 1) + PADDING * (2 if each else 1) for each in breaks)

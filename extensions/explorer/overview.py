@@ -35,6 +35,7 @@ from testbed.tasks.classification import task as classification
 
 MOST_SCORES = 4_000_000  # maximum samples × models to rank while a page waits
 USUAL = ("val", "imagenet1k", "digits")
+CLIP_BENCHMARK, DATACOMP, OTHERS = "CLIP benchmark", "DataComp", "others"
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
     ("ImageNetV2", re.compile(r"imagenetv2-.*")),
@@ -47,9 +48,8 @@ GROUPS = (
     ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
     ("corruptions, in memory", re.compile(r"imagenet-c(-bar)?\..*_in-memory|greyscale|(?!laion).+-c\.[a-z_]+\.\d")),
     ("corruptions, on disk", re.compile(r"imagenet-(c|c-bar|3dcc)\..*|laion-c\..*|stylized_imagenet")),
-    ("DataComp", re.compile(r"(datacomp|fairness|misc|wilds)/.*")),
+    (DATACOMP, re.compile(r"(datacomp|fairness|misc|wilds)/.*")),
 )
-CLIP_BENCHMARK, OTHERS = "CLIP benchmark", "others"
 MEASURED = "measured"  # where a value is from that its publisher has measured
 FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
 
@@ -388,7 +388,7 @@ class Overview:
 
 def _order(name: str) -> tuple[Any, ...]:
     """The usual clean setting first, then group by group."""
-    names = [*(group for group, _ in GROUPS), CLIP_BENCHMARK]
+    names = [*(group for group, _ in GROUPS[:-1]), CLIP_BENCHMARK, DATACOMP]
     group = column_group(name)
     return (
         name not in USUAL,

@@ -165,7 +165,7 @@ def test_what_a_narrow_page_has_no_room_for_stands_below(grid):
         first, second = made("corruptions", width).select_yaxes()
         assert (second.domain[1] < first.domain[0]) == below, width
         assert first.domain[1] - first.domain[0] > 0.3
-    with pytest.raises(TestbedError, match="need a wider page, such as --width text"):
+    with pytest.raises(TestbedError, match="needs a wider page, such as --width text"):
         made("appendix_models", 234.0)
     (table,) = made("appendix_models", 397.0).data
     assert [name.replace("<br>", "") for name in table.cells["values"][0]] == list(

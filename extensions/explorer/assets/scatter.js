@@ -81,13 +81,13 @@
     const test = { standard: (each) => each.model.type === index.standard, "imagenet-1k": only(index), all: () => true }[baseline];
     return every.filter((each) => test(each) && !index.notFitted.some((word) => each.model.lower.includes(word)));
   }
-  /* The models that have both, and the line through those of the baseline; a search does not change the line. */
+  /* The models that have both, and the line through those of the baseline; neither a search nor a pin changes the line. */
   async function pairs(index, given, shows = () => true) {
     const [x, y] = await Promise.all([given.x, given.y].map((name) => T.column(index.columnOf.get(name))));
-    const every = index.models.filter(({ at }) => x.value[at] >= given.least && !Number.isNaN(y.value[at])).map((model) => ({ model, x: x.value[model.at], y: y.value[model.at], own: Boolean(x.id[model.at] || y.id[model.at]) }));
+    const pinned = new Set(T.pins()), known = index.models.filter(({ at }) => !Number.isNaN(x.value[at]) && !Number.isNaN(y.value[at])).map((model) => ({ model, x: x.value[model.at], y: y.value[model.at], own: Boolean(x.id[model.at] || y.id[model.at]) })), every = known.filter((each) => each.x >= given.least);
     const baseline = baselineOf(index, given, every), used = fitted(index, baseline, every), line = T.fit(used, given.scale);
     const through = index.baselines.find(({ value }) => value === baseline).text;
-    return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind) && shows(each.model)) };
+    return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: known.filter((each) => (each.x >= given.least || pinned.has(each.model.name)) && !given.hidden.has(each.model.kind) && shows(each.model)) };
   }
   const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` ${T.numbers.spread(of, low, high)}` : ""}`; };
   const exact = (number) => T.numbers.fixed(number, 3);

@@ -98,6 +98,19 @@ def test_a_line_takes_five_models(page, site, table):
 
 
 @drive
+def test_a_pinned_model_is_shown_wherever_it_stands_and_changes_no_line(page, site, table):
+    assert table["weak"]["val"] < 55
+    notes = {}
+    for pin in ("more0", "weak"):
+        go(page, site, PLOT.replace("plot?", "robustness?") + f"&pin={pin}")
+        assert page.locator("#robustness tbody tr:not(.space)").first.locator("th").inner_text().endswith(pin)
+        notes[pin] = page.locator("main .note", has_text="the line through").inner_text()
+    (shown, line), (with_weak, same_line) = (note.split(" models; ", 1) for note in notes.values())
+    assert int(with_weak) == int(shown) + 1
+    assert same_line == line
+
+
+@drive
 def test_the_band_is_pythons(page, site, table):
     rows = [row for name, row in table.items() if re.fullmatch(r"resnet50|vgg19|standard\d+", name)]
     points = [{"x": row["val"], "y": row[V2]} for row in rows]
@@ -161,10 +174,13 @@ def test_marks_are_those_of_the_whole_store_by_family():
 @drive
 def test_an_exported_plot_has_title_axes_legend_and_what_the_line_is(page, site, tmp_path):
     go(page, site, PLOT)
-    for kind in ("svg", "png"):
+    for kind in ("svg", "png", "latex"):
         with page.expect_download() as download:
             page.locator(f"#{kind}").click()
         download.value.save_as(tmp_path / f"plot.{kind}")
+    latex = (tmp_path / "plot.latex").read_text()
+    assert rf"\caption{{{V2} against val. Metric: top1. " in latex
+    assert latex.count(r"\bfseries") == 2  # the best of each column
     svg = (tmp_path / "plot.svg").read_text()
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", svg)
     said = page.locator("main .note").inner_text()
