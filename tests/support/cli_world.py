@@ -37,6 +37,7 @@ def in_process(
 
     def run(*words: object) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words)])
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # or `python -m pytest` is the program
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             # What a command makes active, such as short names, is no other test's.

@@ -11,7 +11,7 @@ import click
 from testbed.cli.options.stored import models_argument, note, required_settings_option
 from testbed.console.options import store_command
 from testbed.console.output import CLUSTERED, footnote, print_json, sample_count, table
-from testbed.formatting import percent
+from testbed.formatting import MINUS, percent
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.answered import Selective
@@ -101,7 +101,7 @@ def _threshold(row: Selective, by: str) -> str:
     """A threshold that can be applied: on the scale that does not saturate where the usual one rounds to 1."""
     shown = f"{row.at_risk.threshold:.6g}"
     if shown != "1" or row.fine_threshold is None or by not in _FINE:
-        return shown
+        return shown.replace("-", MINUS)
     return _FINE[by].format(row.fine_threshold)
 
 

@@ -77,6 +77,12 @@ def test_a_threshold_that_rounds_to_one_is_given_as_log_odds_or_as_a_margin_that
         assert f"{what}{fine:.4g}" in selective("sure", "--on", "val", "--by", by).stdout
 
 
+def test_a_threshold_below_zero_has_a_minus_sign(store, selective):
+    put(store, "sure", "val", samples_of(TARGETS), logits(0.5))
+    *_, row = selective("sure", "--on", "val", "--by", "entropy", "--risk", "50").stdout.split("\n\n")[0].splitlines()
+    assert row.split()[-1].startswith("−")
+
+
 def test_margins_that_a_float_rounds_to_one_are_told_apart(store, selective):
     put(store, "sure", "val", samples_of(TARGETS), 50 + 10 * logits(0.5) + 100 * (logits(0.5) > 0))
     (row,) = json.loads(selective("sure", "--on", "val", "--by", "margin", "--json").stdout)
