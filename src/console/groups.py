@@ -85,7 +85,7 @@ class Group(click.Group):
         word = args[0] if args else ""
         if ctx.resilient_parsing or not word or word.startswith("-") or self.get_command(ctx, word) is not None:
             return super().resolve_command(ctx, args)
-        near = nearest_commands(ctx.find_root().command, ctx.command_path, word)
+        near = nearest_commands(ctx, word)
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownOption(
             f"unknown command {ctx.command_path} {word}; {meant}{ctx.command_path} --help lists the commands"

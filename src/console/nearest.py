@@ -45,21 +45,21 @@ _SYNONYMS = {
 _NEAR = 0.6
 
 
-def nearest_commands(root: click.Command, group: str, word: str) -> list[str]:
+def nearest_commands(ctx: click.Context, word: str) -> list[str]:
     """Returns the commands that an unknown word may mean.
 
     Args:
-        root: The program.
-        group: The preceding words: the names of the program and the group.
+        ctx: Of the program, or of the group of commands that the word follows.
         word: The unknown word.
 
     Returns:
         Whole commands, the nearest first: of this group, or commands of other groups with exactly this name.
     """
-    program, _, inner = group.partition(" ")
-    if not inner and word.lower() in _SYNONYMS:
+    root, group = ctx.find_root(), ctx.command_path
+    program = root.command_path  # may be several words: python -m testbed
+    if ctx is root and word.lower() in _SYNONYMS:
         return [f"{program} {_SYNONYMS[word.lower()]}"]
-    known = list(_commands(root, program))
+    known = list(_commands(root.command, program))
     own = {name.rpartition(" ")[2]: name for name in known if name.rpartition(" ")[0] == group}
     near = difflib.get_close_matches(word.lower(), own, n=2, cutoff=_NEAR)
     same = [name for name in known if name.rpartition(" ")[2] == word.lower()]

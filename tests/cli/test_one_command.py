@@ -71,8 +71,9 @@ def test_the_version_is_told(capsys):
 
 
 def test_an_unknown_command_is_a_clear_mistake():
-    with pytest.raises(click.ClickException, match=r"unknown command .* evaluate; did you mean .* run"):
-        command.main(["evaluate"], standalone_mode=False)
+    for program in ("testbed", "python -m testbed"):
+        with pytest.raises(click.ClickException, match=f"unknown command {program} evaluate; did you mean {program} run"):
+            command.main(["evaluate"], prog_name=program, standalone_mode=False)
 
 
 # Completion -------------------------------------------------------------------------------------------------------
