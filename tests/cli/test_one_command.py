@@ -72,7 +72,8 @@ def test_the_version_is_told(capsys):
 
 def test_an_unknown_command_is_a_clear_mistake():
     for program in ("testbed", "python -m testbed"):
-        with pytest.raises(click.ClickException, match=f"unknown command {program} evaluate; did you mean {program} run"):
+        meant = f"unknown command {program} evaluate; did you mean {program} run"
+        with pytest.raises(click.ClickException, match=meant):
             command.main(["evaluate"], prog_name=program, standalone_mode=False)
 
 
