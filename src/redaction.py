@@ -8,7 +8,7 @@ from typing import Any
 HIDDEN = "***"
 # USER:PASSWORD@HOST where it is not after "://": in a URL with too few slashes or no colon, or in none.
 _LOGIN = r"""(?x:
-    (?<![^\s'"(=,]) (?P<before>
+    (?<![^\s'"(=,@]) (?P<before>
         [A-Za-z0-9+.-]{0,30} :? //{1,3}                                              # postgresql//me:pw@host
         | (?: postgres(?:ql)? | https? | s3a? | gs | gcs | az | abfss? | s?ftp | mysql ) (?:\+\w{1,30})? [:/]{1,3}
         | (?= [^\s@]{1,300} @ (?: [\w-]{1,60} (?:\.[\w-]{1,60}){0,9} | \[[0-9a-f:]{2,40}\] ) :\d )   # …@host:5432

@@ -38,6 +38,7 @@ HIDDEN = [
     f"me:{SECRET}@db.lab.org/testbed",
     f"base_url=http://me:{SECRET}@host/v1",
     f"api:gpt-x,base_url=http://me:{SECRET}@host",
+    f"api:gpt-x@https//me:{SECRET}@host/v1",
 ]
 
 

@@ -20,6 +20,7 @@ from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.capability import NETWORK
 from testbed.models.base.generator import Generator
 from testbed.models.base.served import OPENAI, Served, Service
+from testbed.redaction import redacted
 from testbed.registry import registry
 
 PREFIX = "api:"
@@ -135,7 +136,7 @@ class ApiFamily:
     def canonical(self, name: str) -> str | None:
         """The name with the server."""
         served, url = _parts(name)
-        if "://" in served:
+        if "//" in served or redacted(served) != served:
             raise DefinitionError(
                 "the name of a served model has a URL in it that is not at its end, after an @; write"
                 " api:NAME@https://host/v1"

@@ -382,6 +382,20 @@ def test_a_url_with_a_secret_or_without_a_host_is_refused_and_not_shown(url: str
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt,url=https//me:pass-word@host/v1",
+        "gpt@https//me:pass-word@host/v1",
+        "gpt,base_url=https:me:pass-word@host.org/",
+    ],
+)
+def test_a_url_that_is_not_one_is_no_part_of_a_models_name(name: str) -> None:
+    with pytest.raises(DefinitionError, match=r"write api:NAME@https://host/v1") as refused:
+        ApiFamily().canonical(f"api:{name}")
+    assert "pass-word" not in str(refused.value)
+
+
 def test_what_is_part_of_the_identity() -> None:
     def identity(**options: Any) -> Any:
         model = ApiModel("x", "toy", **options)
