@@ -14,7 +14,7 @@ from string import ascii_uppercase
 
 from testbed.answers import languages
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.decisions import last_word, without_list
+from testbed.answers.decisions import denied, last_word, without_list
 from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
@@ -146,6 +146,10 @@ def _read(named: Options, final: str) -> Found | None:
 
 def _last_said(named: Options, final: str) -> Found | None:
     """Returns the rest of an answer after it took something back; `_NOTHING` if there is none; None if it did not."""
+    sentence = denied(final)
+    said = _read(named, sentence) if sentence else None
+    if said is not None and said[0] == (_read(named, final) or said)[0]:
+        return _NOTHING, "none"
     taken = last_word(final)
     if taken is None:
         return None

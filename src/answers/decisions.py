@@ -47,6 +47,14 @@ _TAKES_BACK = re.compile(
     r"[\s,.:;!—–-]*)+",
     re.IGNORECASE,
 )
+_DENIED = re.compile(
+    r"[\s,.;:!()—–-]+(?P<but>(?:(?:but|however|although|though|and|yet|no)\b[\s,.;:!—–-]*)*)"
+    r"(?:i\s+(?:think|believe|know|see|realize|realise)\s+(?:that\s+)?)?(?:that|this|it)"
+    r"(?:(?:'s|\s+is|\s+was)(?:\s+(?:a|clearly|actually|really|probably|also|just))*\s+(?:not|wrong|incorrect|mistaken?|false)"
+    r"|\s+(?:isn't|wasn't))(?:\s+(?:right|correct|true|it|so|the\s+(?:case|answer)))?[\s.!?)*_\"']*\Z",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?]\s+|\n")
 _SAID = re.compile(r"\w")  # before there is something to take back
 _ABOUT_OPTIONS = re.compile(
     r"\b(?:none|all|both|any|some|one|two|three|each|neither|either|most|no)\s+(?:of\s+(?:the\s+|these\s+|those\s+|them\s+)?"
@@ -132,6 +140,20 @@ def last_word(text: str) -> tuple[str, bool] | None:
     if not withdrawals:
         return None
     return text[withdrawals[-1].end() :].strip(), any(match["surely"] for match in withdrawals)
+
+
+def denied(text: str, opposed: bool = False) -> str | None:
+    """Returns the sentence that the end of an answer calls wrong ("…, but that is not right."); None without such.
+
+    Args:
+        text: The answer.
+        opposed: Whether a "but", "no" or the like must come before: "Yes, that is wrong." agrees with itself.
+    """
+    denial = _DENIED.search(text[-200:])
+    if denial is None or (opposed and not denial["but"]):
+        return None
+    before = text[: max(0, len(text) - 200) + denial.start()]
+    return _SENTENCE_END.split(before)[-1].strip() or None
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from testbed.answers import languages
 from testbed.answers.columns import truth
-from testbed.answers.decisions import last_word
+from testbed.answers.decisions import denied, last_word
 from testbed.answers.languages import NO, YES
 from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statements
 from testbed.answers.verdict import Verdict
@@ -43,6 +43,9 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
     final, why = final_text(text)
     if final is None:
         return None, why
+    sentence = denied(final, opposed=True)
+    if sentence is not None and _read(sentence)[0] == "Yes":
+        return None, "none"
     taken = last_word(final)
     if taken is not None:
         after, surely = taken

@@ -82,6 +82,13 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("A. Ups, quería decir B", NO), ("A. Ik bedoel B", NO), ("A\n\nMinua kaduttaa, siis B", NO),
         ("B. A is a cat, and it is not A", "B"), ("B. The others, A and C, do not bark", "B"),
     ]),
+    (ANIMALS, "called wrong", [
+        ("The answer is B, but that is wrong.", NO), ("The answer is B. No, that's wrong.", NO),
+        ("I would say B, but it is not.", NO), ("B, but that isn't right.", NO), ("dog, but I think that is wrong", NO),
+        ("The answer is B. Option A says it purrs, but that is wrong.", "B"),
+        ("The answer is B. A is tempting, but that is not correct.", "B"),
+        ("Many would say A, but that is wrong. The answer is B", "B"), ("A? No, that is wrong. B", "B"),
+    ]),
     (ANIMALS, "elements", [
         ("<cot>It may be A.</cot>B", "B"), ("<思考>答案是A</思考>B", NO), ("<notes>So the answer is A.</notes>\nB", NO),
         ("<notes>So the answer is B.</notes>\nB", "B"), ("<choice>B</choice> as it barks", NO),
