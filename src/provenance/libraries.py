@@ -6,9 +6,11 @@ The content is a digest of a distribution's ``RECORD`` of its files, without tho
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,8 @@ from testbed.data.content import ContentDigests
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 from testbed.tracing import own_code
+
+LOOSE = " (in no package)"  # follows the name of a module that was put beside installed packages by hand
 
 # Libraries whose release can move numbers, whatever a run imports of them so far.
 NUMERIC = """
@@ -30,8 +34,6 @@ NUMERIC = """
 @cache
 def installed() -> Mapping[str, tuple[str, str]]:
     """Returns each distribution's version, and the folder or file that declares it: nothing is imported."""
-    import sys
-
     versions: dict[str, tuple[str, str]] = {}
     for folder in sys.path:
         for entry in _entries(folder):
@@ -49,31 +51,71 @@ def installed_versions() -> dict[str, str]:
 def releases(names: Iterable[str]) -> dict[str, str]:
     """The version and the content of distributions, such as ``2.14.1 3b8f0c21``; of those that are installed."""
     versions, known = installed_versions(), _recorded()
-    wanted = [name for name in sorted(set(names)) if name in versions]
-    return {name: f"{versions[name]} {known[name][0] if name in known else _unrecorded(name)}" for name in wanted}
+    found: dict[str, str] = {}
+    for name in sorted(set(names)):
+        if name in versions:
+            found[name] = f"{versions[name]} {known[name][0] if name in known else _unrecorded(name)}"
+        elif name.endswith(LOOSE) and (content := _loose(name.removesuffix(LOOSE))):
+            found[name] = content
+    return found
 
 
 def of_modules(tops: Iterable[str]) -> set[str]:
-    """The distributions that have one of some top-level modules."""
+    """The distributions that have one of some top-level modules, and the modules that lie beside them, in none."""
     wanted, known = set(tops), _recorded()
     others = {name: _tops_of(name) for name in installed().keys() - known.keys()}
     modules = {name: modules for name, (_, modules) in known.items()} | others
-    return {name for name, own in modules.items() if wanted.intersection(own)}
+    loose = wanted.difference(*modules.values())
+    return {name for name, own in modules.items() if wanted.intersection(own)} | {
+        f"{top}{LOOSE}" for top in loose if _loose(top)
+    }
 
 
 @cache
 def _tops_of(name: str) -> list[str]:
-    return own_code.top_modules(installed()[name][1])
+    """The top-level modules of a distribution without ``RECORD``.
+
+    One that lists none has all in its folder that no other distribution lists: they may be called anything.
+    """
+    place = installed()[name][1]
+    tops, listed = own_code.top_modules(place)
+    return tops if listed else sorted({*tops, *_unlisted(os.path.dirname(place))})
+
+
+@cache
+def _unlisted(folder: str) -> set[str]:
+    """The top-level modules of a folder that no distribution lists."""
+    found = {
+        match[1] for entry in _entries(folder) if (match := re.fullmatch(r"([^\W\d]\w*)(?:\.py|\..*\.so|)", entry))
+    }
+    known = {top for _, (_, tops) in _recorded().items() for top in tops}
+    others = (own_code.top_modules(place) for name, (_, place) in installed().items() if name not in _recorded())
+    return found - known - {top for tops, listed in others if listed for top in tops} - {"__pycache__"}
 
 
 @cache
 def _unrecorded(name: str) -> str:
     """The digest of the files of a distribution that has no ``RECORD``, as Debian's packages have none."""
-    folder = Path(installed()[name][1]).parent
-    tops = [place for top in _tops_of(name) for place in (folder / top, folder / f"{top}.py")]
-    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*.py"))]
+    return _digest(Path(installed()[name][1]).parent, _tops_of(name))
+
+
+@cache
+def _loose(top: str) -> str:
+    """The digest of a module in a folder of installed packages that belongs to none; empty if there is no such one."""
+    for folder in map(Path, sys.path):
+        file = os.path.join(folder, f"{top}.py")
+        if own_code.is_library_file(file) and not own_code.is_standard_file(file) and (found := _digest(folder, [top])):
+            return found
+    return ""
+
+
+def _digest(folder: Path, tops: Iterable[str]) -> str:
+    """A digest of the code of some modules; empty if there is none."""
+    places = [place for top in tops for place in (folder / top, *folder.glob(f"{glob.escape(top)}.*"))]
+    files = [file for place in places for file in (place.rglob("*") if place.is_dir() else [place])]
+    files = [file for file in files if file.suffix in (".py", ".so", ".pyd") and file.is_file()]
     names = sorted(file.relative_to(folder).as_posix() for file in files)
-    return digest_bytes(json.dumps([names, ContentDigests(folder).digests(names)]).encode())[:12]
+    return digest_bytes(json.dumps([names, ContentDigests(folder).digests(names)]).encode())[:12] if names else ""
 
 
 def canonical(name: str) -> str:

@@ -133,16 +133,16 @@ def _installed_in(folder: str) -> Iterator[str]:
     except OSError:
         return
     for name in names:
-        for top in (name, *top_modules(os.path.join(folder, name))):
+        for top in (name, *top_modules(os.path.join(folder, name))[0]):
             yield from (f"{top}/", f"{top}.")
 
 
-def top_modules(place: str) -> list[str]:
-    """The top-level modules of an installed distribution.
+def top_modules(place: str) -> tuple[list[str], bool]:
+    """The top-level modules of an installed distribution, and whether it lists them.
 
     Args:
         place: Its metadata: a folder with a list of its files (``RECORD``) or modules (``top_level.txt``, as Debian's
-            packages have it), or one without, or a file; then the module has the name of the distribution.
+            packages have it), or one without, or a file; then a module may have the name of the distribution.
     """
     for name, begins in (("RECORD", ""), ("installed-files.txt", "../"), ("top_level.txt", "")):
         try:
@@ -150,8 +150,8 @@ def top_modules(place: str) -> list[str]:
         except OSError:
             continue
         files = [line.removeprefix(begins) for line in lines if line.startswith(begins) and ".dist-info/" not in line]
-        return sorted({re.split(r"[/.,]", file.strip(), maxsplit=1)[0] for file in files} - {""})
-    return [os.path.basename(place).partition("-")[0].lower()]
+        return sorted({re.split(r"[/.,]", file.strip(), maxsplit=1)[0] for file in files} - {""}), True
+    return [os.path.basename(place).partition("-")[0].lower()], False
 
 
 @lru_cache(maxsize=1)

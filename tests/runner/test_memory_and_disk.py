@@ -492,31 +492,52 @@ print(row.status, row.value)
 
 
 @pytest.mark.parametrize(
-    "listed", [{"top_level.txt": "labfx\n"}, {"installed-files.txt": "../labfx/__init__.py\nPKG-INFO\n"}, {}]
+    ("module", "listed"),
+    [
+        ("labfx", {"top_level.txt": "labfx\n"}),
+        ("labfx", {"installed-files.txt": "../labfx/__init__.py\nPKG-INFO\n"}),
+        ("labfx", {}),
+        ("effects", {"top_level.txt": "effects\n"}),
+        ("effects", {}),  # which says nowhere whose it is
+    ],
 )
 def test_a_library_without_a_record_has_a_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, listed: dict[str, str]
 ) -> None:
     """As Debian, or an old installer, leaves it."""
     info = tmp_path / "labfx-1.0.egg-info"
-    for folder in (tmp_path / "labfx", info):
+    for folder in (tmp_path / module, info):
         folder.mkdir()
     for name, text in listed.items():
         (info / name).write_text(text)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    caches: list[Any] = [libraries.installed, libraries._recorded, libraries._tops_of, libraries._unrecorded]
+    caches: list[Any] = [libraries.installed, libraries._recorded, libraries._tops_of, libraries._unlisted]
+    caches += [libraries._unrecorded]
     found = set()
     for text in ("0.5", "0.8"):
-        (tmp_path / "labfx" / "__init__.py").write_text(text)
+        (tmp_path / module / "__init__.py").write_text(text)
         for cache in caches:
             cache.cache_clear()
-        assert libraries.of_modules(["labfx"]) == {"labfx"}
+        assert libraries.of_modules([module]) == {"labfx"}
         found.add(libraries.releases(["labfx"])["labfx"])
     monkeypatch.undo()
     for cache in caches:
         cache.cache_clear()
     assert len(found) == 2
     assert all(each.startswith("1.0 ") for each in found)
+
+
+def test_a_module_that_was_put_among_libraries_by_hand_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    found = []
+    for text in ("0.5", "0.8"):
+        (folder / "by_hand.py").write_text(text)
+        libraries._loose.cache_clear()
+        found.append(libraries.releases(libraries.of_modules(["by_hand", "json", "mine"])))
+    assert list(found[0]) == list(found[1]) == ["by_hand (in no package)"]
+    assert found[0] != found[1]
 
 
 # What docs/concepts.md lists as unseen ---------------------------------------------------------------------------
