@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from testbed.claims.listing import conditions, link
-from testbed.claims.names import mapped_now
+from testbed.claims.names import mapped_now, short_names
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Claim
 from testbed.extensions.explorer.documents import number_in
@@ -55,13 +55,15 @@ class Claims:
         if not models:
             raise KeyError(path)
         found: dict[str, list[Any]] = {model: [] for model in models}
-        for claim in mapped_now(self.store, self.store.claims.find(models)):
+        own = [name for name, short in short_names(self.store).items() if short in set(models)]
+        for claim in mapped_now(self.store, self.store.claims.find([*models, *own])):
             if claim.model in found:
                 found[claim.model].append(_row(claim))
         return found
 
     def _by_source(self) -> dict[str, dict[str, Any]]:
         places = {name: place for place, name in enumerate(self._models())}
+        places |= {name: places[short] for name, short in short_names(self.store).items() if short in places}
         found: dict[str, dict[str, Any]] = {}
         for source, model, number in self.store.claims.counts():
             of = found.setdefault(source, {"models": [], "values": [], "others": 0})

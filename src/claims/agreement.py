@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Self
 
-from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now, weights
+from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now, short_names, weights
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 from testbed.formatting import bare_value, percent
@@ -269,8 +269,8 @@ class PublishedValues:
         self._claims: dict[tuple[str, str], list[Claim]] = {}
         if not (known := store.claims.models(eval_settings)):
             return
-        wanted = {weights(each) for each in models}
-        same = [each for each in known if weights(each) in wanted]
+        wanted, short = {weights(each) for each in models}, short_names(store)
+        same = [each for each in known if weights(short.get(each, each)) in wanted]
         for claim in mapped_now(store, store.claims.find(same, eval_settings)) if same else ():
             self._claims.setdefault((weights(claim.model), claim.eval_setting), []).append(claim)
 

@@ -93,9 +93,15 @@ def evaluated_names(store: Store) -> tuple[set[str], set[str]]:
     return models, settings
 
 
+def short_names(store: Store) -> dict[str, str]:
+    """The names of models in files, such as ``timm/resnet18,/path/last.pth`` → the short names that the store has."""
+    return {each.reference: each.name for each in store.names.own()}
+
+
 def mapped_now(store: Store, claims: Iterable[Claim]) -> list[Claim]:
     """Claims as they would be read today: a model or a setting that the store has evaluated since is known."""
-    found = list(claims)
+    short = short_names(store)
+    found = [replace(each, model=short[each.model]) if each.model in short else each for each in claims]
     if not any(each.why in (NO_MODEL, NO_SETTING) for each in found):
         return found
     models, settings = evaluated_names(store)

@@ -27,7 +27,7 @@ class Reading:
         document: The file.
         own_names: Whether models may have any names.
         settings: Names of settings that are known besides the registry's; None: any.
-        models: Names of models that are known besides testbed's.
+        models: Names of models that are known besides testbed's → the names that the store has for them.
 
     Attributes:
         claims: The values that are claims.
@@ -40,10 +40,10 @@ class Reading:
         document: Document,
         own_names: bool = False,
         settings: Collection[str] | None = (),
-        models: Collection[str] = (),
+        models: Mapping[str, str] | None = None,
     ) -> None:
         self.document = document
-        self.models = models
+        self.models = models or {}
         self.own_names = own_names
         self.settings = settings
         self.claims: list[Claim] = []
@@ -106,9 +106,10 @@ class Reading:
         if why is None and spec.name in ACCURACIES:
             why = OTHER_MEASURE.get(setting)
         told = {key: value for key, value in (protocol or {}).items() if value}
+        model = named(self.models.get(model, model), where)
         self.claims.append(
             Claim(
-                *(named(model, where), setting, spec.name, metric.value, spec.unit, metric.published or ""),
+                *(model, setting, spec.name, metric.value, spec.unit, metric.published or ""),
                 *(row, column, slice, n, stderr),
                 **spec.declared(),
                 protocol=told,

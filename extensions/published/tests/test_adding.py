@@ -133,6 +133,18 @@ OWN = "timm/test_resnet,/runs/final.pth.tar"
 WORDS = ("model=net", "setting=val", "value=acc", "unit=percent")
 
 
+@pytest.mark.parametrize("named", ["before", "after"])
+def test_a_claim_about_a_file_is_one_about_its_short_name(publish, empty_store, named):
+    put(empty_store, OWN, "folder/test", samples_of([0, 1]), saying([0, 1]))
+    if named == "before":
+        empty_store.names.rename("model", OWN, "final")
+    publish("x.csv", f'net,val,acc\n"{OWN}",folder/test,90\n', *WORDS)
+    if named == "after":
+        empty_store.names.rename("model", OWN, "final")
+    (claim,) = cell(empty_store, "final", "folder/test").claims
+    assert (claim.model, claim.why) == ("final", None)
+
+
 @pytest.mark.parametrize("evaluated", ["before", "after"])
 def test_a_model_that_the_store_has_evaluated_is_known(publish, empty_store, evaluated):
     def evaluate() -> None:
