@@ -101,8 +101,15 @@ def require_head(connection: Connection, url: URL) -> None:
     if revision == migrations.HEAD:
         return
     where = display_url(url)
-    if revision is None:
+    if revision is None and is_empty(connection):
         raise MissingStoreError(f"{where} is a database without results of testbed; testbed run creates a new store")
+    if revision is None and sa.inspect(connection).has_table("evaluations"):
+        raise SchemaError(
+            f"the store {where} has no schema version (the table alembic_version is missing or empty), so its tables"
+            " cannot be interpreted. Nothing was changed; restore a backup"
+        )
+    if revision is None:
+        raise SchemaError(f"{where} is a database of another program; name another one, or a new one, with --db-url")
     if is_before_release(revision):
         raise SchemaError(
             f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"

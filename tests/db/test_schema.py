@@ -284,9 +284,19 @@ def foreign_url(empty_url: str, raw: Any) -> str:
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_a_foreign_database_is_refused_and_left_alone(foreign_url: str, opening: str) -> None:
     before = state(foreign_url)
-    with pytest.raises(SchemaError, match=r"is a database without results of testbed"):
+    with pytest.raises(SchemaError, match=r"is a database of another program; .* --db-url"):
         OPENINGS[opening](foreign_url)
     assert state(foreign_url) == before
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_store_without_a_version_is_refused_as_one_and_left_alone(own_url: str, raw: Any, opening: str) -> None:
+    with raw(own_url) as connection:
+        connection.execute(sa.text("DELETE FROM alembic_version"))
+    before = state(own_url)
+    with pytest.raises(SchemaError, match=r"^the store .* has no schema version .* Nothing was changed; restore"):
+        OPENINGS[opening](own_url)
+    assert state(own_url) == before
 
 
 @pytest.mark.parametrize("opening", ["open to read", "open to write", "upgrade"])
