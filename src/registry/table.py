@@ -170,19 +170,13 @@ class Registry(Generic[T]):
             UnknownNameError: If there is none; the message suggests the nearest names.
             DuplicateNameError: If two definition files define it.
         """
-        found = self._look_up(name)
-        if found is None:
-            raise self.unknown(name)
-        return found
-
-    def _look_up(self, name: str) -> T | None:
         if name in self.disputed:
             raise DuplicateNameError(self.disputed[name])
         if name in self._items:
             return self._items[name]()
         canonical = self.canonical(name)
         if canonical is None:
-            return None
+            raise self.unknown(name)
         if canonical in self._items:
             return self._items[canonical]()
         key = (canonical, active())  # a family may have to read the data to build a definition
@@ -196,7 +190,7 @@ class Registry(Generic[T]):
     def find(self, name: str) -> T | None:
         """The definition with this name; None if there is none, or if it cannot be built here."""
         try:
-            return self._look_up(name)
+            return None if self.canonical(name) is None else self.get(name)  # no nearest names are looked for
         except TestbedError as error:
             log.debug("%s", error)
             return None

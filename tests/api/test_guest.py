@@ -13,6 +13,7 @@ SCRIPT = """
 import builtins, importlib, io, json, os, random, shutil, signal, subprocess, sys, threading, warnings
 import numpy, pandas, safetensors.torch, torch, torchvision.transforms, PIL.Image, sqlalchemy.orm  # a user's own
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell has programs in the background ignore
 HANDLED = [each for each in signal.Signals if each not in (signal.SIGKILL, signal.SIGSTOP)]
 
 def state():
