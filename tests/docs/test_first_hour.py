@@ -48,7 +48,6 @@ def accuracy(text: str, setting: str = "folder/photos") -> float:
     return float(found[1] or found[2])
 
 
-@pytest.mark.long
 def test_the_commands_of_the_tutorial_print_what_it_says(world):
     _, printed = world
     told = iter(printed.values())
@@ -78,7 +77,6 @@ def test_the_commands_of_the_tutorial_print_what_it_says(world):
     assert "worst group" in groups
 
 
-@pytest.mark.long
 def test_the_web_page_of_the_tutorial_shows_both_models(root, world):
     folder, _ = world
     assert any(b"older.pth" in path.read_bytes() for path in (folder / "site").rglob("*.js*"))
