@@ -15,7 +15,7 @@ import shutil
 import tarfile
 import urllib.error
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed.calls import reason_of
@@ -123,16 +123,47 @@ def _our_downloads(say: Say) -> Iterator[None]:
             raise urllib.error.URLError(str(error)) from error
 
     before: dict[str, Any] = {name: getattr(utils, name, None) for name in ("_urlretrieve", "_get_redirect_url")}
-    kept: Any = getattr(tarfile.TarFile, "extraction_filter", None)
     utils._urlretrieve, utils._get_redirect_url = retrieve, lambda url, *_, **__: url
-    # Refuses members that are absolute, lead upwards, are devices, or links to the outside.
+    try:
+        with _unpacked_safely():
+            yield
+    finally:
+        for name, function in before.items():
+            setattr(utils, name, function)
+
+
+@contextlib.contextmanager
+def _unpacked_safely() -> Iterator[None]:
+    """Refuses members of tar archives that are absolute, lead upwards, are devices, or links to the outside."""
+    if not hasattr(tarfile, "data_filter"):  # before Python 3.11.4, as in Debian 12
+        with _unpacked_if_plain():
+            yield
+        return
+    kept: Any = getattr(tarfile.TarFile, "extraction_filter", None)
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
     try:
         yield
     finally:
-        for name, function in before.items():
-            setattr(utils, name, function)
         tarfile.TarFile.extraction_filter = kept
+
+
+@contextlib.contextmanager
+def _unpacked_if_plain() -> Iterator[None]:
+    """The same, for a Python that cannot; it also refuses all links."""
+    extractall = tarfile.TarFile.extractall
+
+    def checked(archive: tarfile.TarFile, *arguments: Any, **options: Any) -> None:
+        for member in archive.getmembers():
+            path = PurePosixPath(member.name)
+            if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+                raise tarfile.ExtractError(f"its member {member.name!r} leads out of it, or is a link or a device")
+        extractall(archive, *arguments, **options)
+
+    tarfile.TarFile.extractall = checked  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        tarfile.TarFile.extractall = extractall  # type: ignore[method-assign]
 
 
 def _remove_extracted(folder: Path) -> None:
