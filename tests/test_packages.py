@@ -222,7 +222,7 @@ def test_no_packages_beside_each_other_import_each_other() -> None:
 
 # What the parts that compute need besides: names, places, processes, the store. No number depends on these.
 PLUMBING = """
-    errors process entities identity paths tracing registry db provenance planning visible
+    errors process entities identity paths tracing redaction registry db provenance planning visible
     standins.vlmevalkit
 """.split()
 
