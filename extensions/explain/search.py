@@ -131,7 +131,7 @@ class Search:
         return any(row.verdict == GIVES for row in self.found.rows)
 
     def _explained(self) -> bool:
-        """Returns whether a single variant gives the values beyond chance: then more passes would decide nothing."""
+        """Returns whether a single variant gives the values beyond chance."""
         return self._given() and self._luck() < CHANCE_OF_SINGLE
 
     def _luck(self) -> float:

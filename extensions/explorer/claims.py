@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from testbed.claims.listing import conditions, link
@@ -55,15 +56,15 @@ class Claims:
         if not models:
             raise KeyError(path)
         found: dict[str, list[Any]] = {model: [] for model in models}
-        own = [name for name, short in short_names(self.store).items() if short in set(models)]
-        for claim in mapped_now(self.store, self.store.claims.find([*models, *own])):
+        files = [name for name, short in self._short.items() if short in found]
+        for claim in mapped_now(self.store, self.store.claims.find([*models, *files])):
             if claim.model in found:
                 found[claim.model].append(_row(claim))
         return found
 
     def _by_source(self) -> dict[str, dict[str, Any]]:
         places = {name: place for place, name in enumerate(self._models())}
-        places |= {name: places[short] for name, short in short_names(self.store).items() if short in places}
+        places |= {name: places[short] for name, short in self._short.items() if short in places}
         found: dict[str, dict[str, Any]] = {}
         for source, model, number in self.store.claims.counts():
             of = found.setdefault(source, {"models": [], "values": [], "others": 0})
@@ -73,6 +74,10 @@ class Claims:
             else:
                 of["others"] += number
         return found
+
+    @cached_property
+    def _short(self) -> dict[str, str]:
+        return short_names(self.store, (model for _, model, _ in self.store.claims.counts()))
 
     def _models(self) -> list[str]:
         return list(self.overview.document("index")["models"]["name"])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from testbed.claims.document import Document, read_document
 from testbed.claims.every_eval_ever import RECORD
 from testbed.claims.form import Form
-from testbed.claims.names import evaluated_names, short_names
+from testbed.claims.names import evaluated_names
 from testbed.claims.reading import Reading
 from testbed.claims.tables import repeated
 from testbed.db.store import Store
@@ -83,7 +83,7 @@ def add(
     read: list[tuple[_File, list[Claim]]] = []
     rows = 0
     models, evaluated = evaluated_names(store)
-    known = {**{each: each for each in models}, **short_names(store)}
+    known = {**{each: each for each in models}, **{each.reference: each.name for each in store.names.own()}}
     for document, form in _of_one_form(documents, columns):
         if form is None:
             left_out[OTHERS] += 1

@@ -48,7 +48,7 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(
-    r"[\s,.;:!()—–-]+(?P<but>(?:(?:but|however|although|though|and|yet|no)\b[\s,.;:!—–-]*)*)"
+    r"[\s,.;:!()—–-]+(?:and\s+)?(?P<but>(?:(?:but|however|although|though|yet|no)\b[\s,.;:!—–-]*)*)"
     r"(?:i\s+(?:think|believe|know|see|realize|realise)\s+(?:that\s+)?)?(?:that|this|it)"
     r"(?:(?:'s|\s+is|\s+was)(?:\s+(?:a|clearly|actually|really|probably|also|just))*\s+(?:not|wrong|incorrect|mistaken?|false)"
     r"|\s+(?:isn't|wasn't))(?:\s+(?:right|correct|true|it|so|the\s+(?:case|answer)))?[\s.!?)*_\"']*\Z",

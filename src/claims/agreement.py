@@ -269,7 +269,7 @@ class PublishedValues:
         self._claims: dict[tuple[str, str], list[Claim]] = {}
         if not (known := store.claims.models(eval_settings)):
             return
-        wanted, short = {weights(each) for each in models}, short_names(store)
+        wanted, short = {weights(each) for each in models}, short_names(store, known)
         same = [each for each in known if weights(short.get(each, each)) in wanted]
         for claim in mapped_now(store, store.claims.find(same, eval_settings)) if same else ():
             self._claims.setdefault((weights(claim.model), claim.eval_setting), []).append(claim)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from testbed.errors import PluginError, TestbedError
 from testbed.registry import registry
 from testbed.registry.library_names import library_names, places_of_weights
+from testbed.registry.own_files import own_path
 from testbed.registry.training_data import training_data
 
 if TYPE_CHECKING:
@@ -93,15 +94,19 @@ def evaluated_names(store: Store) -> tuple[set[str], set[str]]:
     return models, settings
 
 
-def short_names(store: Store) -> dict[str, str]:
-    """The names of models in files, such as ``timm/resnet18,/path/last.pth`` → the short names that the store has."""
-    return {each.reference: each.name for each in store.names.own()}
+def short_names(store: Store, names: Iterable[str]) -> dict[str, str]:
+    """Those of some names that are of models in files, ``timm/resnet18,/path/last.pth`` → the store's short names."""
+    files = {name for name in names if own_path(name) is not None}
+    if not files:  # all evaluations would be looked through
+        return {}
+    return {each.reference: each.name for each in store.names.own() if each.reference in files}
 
 
 def mapped_now(store: Store, claims: Iterable[Claim]) -> list[Claim]:
     """Claims as they would be read today: a model or a setting that the store has evaluated since is known."""
-    short = short_names(store)
-    found = [replace(each, model=short[each.model]) if each.model in short else each for each in claims]
+    found = list(claims)
+    short = short_names(store, (each.model for each in found))
+    found = [replace(each, model=short[each.model]) if each.model in short else each for each in found]
     if not any(each.why in (NO_MODEL, NO_SETTING) for each in found):
         return found
     models, settings = evaluated_names(store)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.scorings import SCORINGS
 
 LETTERS = {"question": "Which?", "answer": "B", "A": "cat", "B": "dog"}
-LENGTH, SECONDS = 60_000, 8  # ten times what it takes; the square of the length takes more
+LENGTH = 200_000  # of which each reader takes seconds; the square of the length would take minutes
+pytestmark = pytest.mark.timeout(60)
 CAT = {"question": "?", "answer": "['a cat']"}
 REPEATED = [
     ("hidden_words", "default", "_", CAT),
@@ -28,12 +27,8 @@ REPEATED = [
 def test_a_reply_that_repeats_a_mark_is_read_in_time(
     scoring: str, rules: str, mark: str, columns: dict[str, str]
 ) -> None:
-    begun = time.process_time()
     SCORINGS[scoring](columns, f"a {mark * (LENGTH // len(mark))} z", rules)
-    assert time.process_time() - begun < SECONDS
 
 
 def test_blanks_in_a_formula_are_read_in_time() -> None:
-    begun = time.process_time()
     assert plain_notation(f"${{x{' ' * LENGTH}y") == f"${{x{' ' * LENGTH}y"
-    assert time.process_time() - begun < SECONDS

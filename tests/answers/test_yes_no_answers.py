@@ -45,6 +45,7 @@ CASES = [
     ("Yes? No.", None, None),
     ("Yes, but that is wrong.", None, "Yes"),
     ("Yes, that is wrong.", "Yes", "Yes"),
+    ("Yes, and that is wrong.", "Yes", "Yes"),
     ("No, it is not.", "No", "No"),
     ("No... yes", None, None),
     ("Yes? Yes.", "Yes", "Yes"),
