@@ -23,10 +23,10 @@ from testbed.models.base import fitting
 from testbed.models.base.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
+from testbed.models.base.weights import SUFFIXES
 from testbed.models.checkpoints import entries
 from testbed.models.checkpoints.entries import said_of
 from testbed.models.loading import checkpoint_network
-from testbed.models.loading.checkpoint_file import SUFFIXES
 from testbed.models.loading.checkpoint_network import (
     PREFIX,
     Asked,
@@ -36,7 +36,13 @@ from testbed.models.loading.checkpoint_network import (
     plan_from,
     published_settings,
 )
-from testbed.models.loading.saved import contents, saved_class_order, saved_preprocessing, trained_from_scratch
+from testbed.models.loading.saved import (
+    SavedPreprocessing,
+    contents,
+    saved_class_order,
+    saved_preprocessing,
+    trained_from_scratch,
+)
 from testbed.models.model_base import ImageEncoder, Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded
 from testbed.registry import registry
@@ -176,15 +182,17 @@ def _planned(
     return None if fact is None else plan_from(fact)
 
 
-def remarks(made: Plan | None, settings: Mapping[str, Any], unused: str = "") -> tuple[str, ...]:
+def remarks(made: Plan | None, settings: Mapping[str, Any], saved: SavedPreprocessing | None = None) -> tuple[str, ...]:
     """Returns a run's remarks on the network of a checkpoint, and on the rest of its file."""
+    used = saved.tensors if saved is not None else ()
     said = [f"{name} {value}" for name, value in settings.items()]
     if made is not None:
         said += filter(None, [said_of(made.found), *made.said])
-        if made.beside:
-            more = f" and {len(made.beside) - 1} more" if len(made.beside) > 1 else ""
-            said.append(f"not used: {made.beside[0]}{more}")
-    return (*said, unused) if unused else tuple(said)
+        beside = [name for name in made.beside if name not in used]
+        if beside:
+            more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
+            said.append(f"not used: {beside[0]}{more}")
+    return tuple(said)
 
 
 class CheckpointFamily:
@@ -251,7 +259,9 @@ class CheckpointFamily:
         model.size_is_assumed = given.crop is None
         model.num_classes = made.classes if made is not None else None
         settings = (model.architecture or {}).get("settings", {})
-        model.remarks = remarks(made, settings, saved.unused if saved is not None and asked.crop is None else "")
+        model.remarks = remarks(made, settings, saved)
+        if saved is not None and saved.unused and asked.crop is None:
+            model.remarks += (saved.unused,)
         model.class_order = _order(path, str(base.arch).removeprefix(PREFIX), model.num_classes)
         return model
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import copy
 import pathlib
 import re
 import zipfile
@@ -189,14 +190,15 @@ def test_averaged_weights_and_what_is_left_out_are_said(tmp_path: Any, network: 
 
 
 def test_a_network_that_is_there_twice_is_not_chosen_from(tmp_path: Any, network: nn.Module) -> None:
-    torch.save({"state_dict": {**prefixed("net.")(network), **prefixed("target.")(network)}}, tmp_path / "w.pth")
+    other = copy.deepcopy(network)
+    torch.save({"state_dict": {**prefixed("net.")(network), **prefixed("target.")(other)}}, tmp_path / "w.pth")
     made = registry.get_model(f"resnet18,{tmp_path}/w.pth")
     assert made.num_classes is None
     with pytest.raises(
         WeightsError, match=r"several state dicts: 'state_dict\.net', 'state_dict\.target', and no rule"
     ):
         made.load(CPU)
-    torch.save({"student": network.state_dict(), "teacher": network.state_dict()}, tmp_path / "two.pth")
+    torch.save({"student": network.state_dict(), "teacher": other.state_dict()}, tmp_path / "two.pth")
     with pytest.raises(WeightsError, match="several state dicts: 'student', 'teacher'"):
         loaded(f"resnet18,{tmp_path}/two.pth")
 
@@ -236,7 +238,7 @@ FILES = {
     "NumPy": (lambda path: path.write_bytes(b"\x93NUMPY" + bytes(99)), "a NumPy array"),
     "noise": (lambda path: path.write_bytes(bytes(range(200, 256))), "begins with the bytes c8 c9 ca"),
     "damaged": (lambda path: damaged(path), "it is damaged, or was not written to its end"),
-    "a folder": (lambda path: path.mkdir(), "it is a folder"),
+    "a folder": (lambda path: path.mkdir(), "is a folder without checkpoint files"),
     "a tensor": (lambda path: torch.save(torch.zeros(3), path), "it holds a tensor"),
     "other entries": (lambda path: torch.save({"epoch": 3}, path), "it has the entries 'epoch'"),
 }

@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from testbed.errors import WeightsError
+from testbed.models.base.weights import LocalFiles
 from testbed.models.loading.checkpoint_file import load_state_dict, open_checkpoint
 
 STATE = {"weight": torch.arange(600.0).reshape(2, 300), "bias": torch.ones(2)}
@@ -161,11 +162,22 @@ def test_an_exported_program_is_named_under_any_name(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_named_with_the_checkpoint_in_it(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=r"it is a folder$"):
+    with pytest.raises(WeightsError, match=r"is a folder without checkpoint files$"):
         load_state_dict(tmp_path)
     as_safetensors(tmp_path / "model.safetensors")
-    with pytest.raises(WeightsError, match=r"it is a folder; name a file in it, such as .*model\.safetensors$"):
+    with pytest.raises(WeightsError, match=r"is a folder; name a file in it, such as .*model\.safetensors$"):
         load_state_dict(tmp_path)
+    with pytest.raises(WeightsError, match=r"is a folder; name a file in it"):  # asked before any is opened
+        LocalFiles((tmp_path,)).files(False)
+    (tmp_path / ".metadata").write_bytes(b"\x80\x02")
+    with pytest.raises(WeightsError, match=r"of torch\.distributed\.checkpoint; .* dcp_to_torch"):
+        LocalFiles((tmp_path,)).files(False)
+
+
+def test_arrays_of_numpy_are_named_as_such(tmp_path: Path) -> None:
+    torch.save({"weight": np.zeros(3)}, tmp_path / "w.pth")
+    with pytest.raises(WeightsError, match=r"'weight'; its values are numpy arrays: save tensors"):
+        load_state_dict(tmp_path / "w.pth")
 
 
 def test_a_part_of_a_sharded_checkpoint_is_recognised(tmp_path: Path) -> None:

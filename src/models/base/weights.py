@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from testbed.calls import first_line
 from testbed.errors import TestbedError, WeightsError, message_of
 
+SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")  # of checkpoints
 PROBE_SECONDS = 5.0
 _SEED = 0
 _REFUSED = re.compile(
@@ -65,9 +66,27 @@ class LocalFiles:
     def files(self, fetch: bool) -> Sequence[Path]:
         """The files."""
         for path in self.paths:
+            if path.is_dir():
+                raise WeightsError(f"{path} {why_not_a_file(path)}")
             if not path.is_file():
                 raise WeightsError(f"the weights {path} do not exist")
         return self.paths
+
+
+def why_not_a_file(path: Path) -> str:
+    """Explains why a path is not a checkpoint file, and for a folder what to name instead."""
+    if not path.is_dir():
+        return "does not exist"
+    if (path / ".metadata").is_file():  # as torch.distributed.checkpoint writes it: a pickle, which is not opened
+        return (
+            "is a folder of torch.distributed.checkpoint; write one file from it first: python -m"
+            f" torch.distributed.checkpoint.format_utils dcp_to_torch {path} FILE.pth"
+        )
+    held = sorted(entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
+    if not held:
+        return "is a folder without checkpoint files"
+    more = f" or another of its {len(held)}" if len(held) > 1 else ""
+    return f"is a folder; name a file in it, such as {path / held[0]}{more}"
 
 
 def of_files(paths: Sequence[Path]) -> Weights:

@@ -14,6 +14,7 @@ from typing import Any
 
 from testbed.errors import WeightsError
 from testbed.models.base.fitting import counted, prefixes_of, renamed
+from testbed.models.checkpoints.numpy_values import PlainArray
 
 OPTION = "--weights-entry"
 PLAIN = ("state_dict", "model_state_dict", "model")  # timm's order; after averaged weights
@@ -126,11 +127,20 @@ def found_in(
     if not weights:
         kept = f", and {_listed([entry.path for entry in entries])} are of an optimizer" if entries else ""
         held = f"it has the entries {', '.join(map(repr, list(loaded)[:6]))}{kept}" if loaded else "it is empty"
+        if isinstance(loaded, Mapping) and any(isinstance(value, PlainArray) for value in loaded.values()):
+            held += (
+                "; its values are numpy arrays: save tensors, torch.save({name: torch.from_numpy(array) for name, array"
+                " in ARRAYS.items()}, OTHER)"
+            )
         raise _none(what, held)
     best = min(_faults(holder) for holder in holders)
-    fitting = [holder for holder in holders if _faults(holder) == best]
+    fitting = _distinct([holder for holder in holders if _faults(holder) == best])
     chosen, rule = _preferred(fitting, what)
-    others = tuple(holder.path or "the file itself" for holder in holders if holder is not chosen)
+    others = tuple(
+        holder.path or "the file itself"
+        for holder in holders
+        if holder is not chosen and not _same_tensors(holder, chosen)
+    )
     if others and not rule:
         rule = "it fits the architecture best"
     return FoundState(copied(chosen.state), chosen.path, others, rule, chosen.path == _earlier(loaded))
@@ -138,6 +148,31 @@ def found_in(
 
 def _faults(entry: Entry) -> int:
     return entry.faults or 0
+
+
+def _distinct(entries: list[Entry]) -> list[Entry]:
+    """The entries without those whose tensors are another's: a module that two others share is saved twice."""
+    kept: list[Entry] = []
+    for entry in sorted(entries, key=lambda entry: entry.path.count(".")):
+        if not any(_same_tensors(entry, other) for other in kept):
+            kept.append(entry)
+    return [entry for entry in entries if any(entry is one for one in kept)]
+
+
+def _same_tensors(one: Entry, other: Entry) -> bool:
+    """Checks whether the tensors of two entries lie at the same place in memory, whatever is in front of their names.
+
+    Those without content have such places too.
+    """
+    return one is other or _places(one) == _places(other)
+
+
+def _places(entry: Entry) -> list[tuple[Any, ...]]:
+    return [
+        (tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape))
+        for tensor in entry.state.values()
+        if hasattr(tensor, "untyped_storage")
+    ]
 
 
 def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:

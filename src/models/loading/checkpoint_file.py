@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import WeightsError
-from testbed.models.base.weights import object_refused, plain
+from testbed.models.base.weights import object_refused, plain, why_not_a_file
 from testbed.models.checkpoints.entries import found_in
 from testbed.models.checkpoints.file_kinds import described, is_safetensors, program_in
 from testbed.models.checkpoints.numpy_values import stand_ins
-
-SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
 
 
 def load_state_dict(path: Path, entry: str = "") -> dict[str, Any]:
@@ -47,10 +45,8 @@ def open_checkpoint(path: Path, content: bool = True) -> Any:
     Raises:
         WeightsError: If it is missing, or holds more than tensors and plain values.
     """
-    if os.path.isdir(path):
-        raise WeightsError(f"the checkpoint {path} does not exist as a file: {_of_folder(path)}")
     if not os.path.isfile(path):
-        raise WeightsError(f"the checkpoint {path} does not exist")
+        raise WeightsError(f"the checkpoint {path} {why_not_a_file(path)}")
     try:
         return _safetensors(path, content) if is_safetensors(path) else _torch(path, content)
     except Exception as error:
@@ -109,12 +105,3 @@ def _reason(path: Path, error: Exception) -> str:
     if object_refused(error):
         return f"{plain(error)}; save the state dict by itself: torch.save(network.state_dict(), FILE)"
     return plain(error) if isinstance(error, OSError | WeightsError) else described(path)
-
-
-def _of_folder(path: Path) -> str:
-    """Suggests what to name instead of a folder: a checkpoint in it, if there is any."""
-    held = sorted(entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
-    if not held:
-        return "it is a folder"
-    more = f" or another of {len(held)}" if len(held) > 1 else ""
-    return f"it is a folder; name a file in it, such as {path / held[0]}{more}"

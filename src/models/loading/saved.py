@@ -1,8 +1,9 @@
-"""Options that training scripts save beside the weights: image preparation, and the order of the classes.
+"""Options that are saved with weights: image preparation, and the order of the classes.
 
 Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
 (timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts),
-``hyper_parameters`` (Lightning's), and lists of class names.
+``hyper_parameters`` (Lightning's), and lists of class names; and among the tensors, the normalization of a network that
+normalizes its images itself.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import DataError, WeightsError
-from testbed.inputs import Preprocessing
+from testbed.inputs import Preprocessing, active
 from testbed.models.base.class_order import (
     NATURAL,
     OPTION,
@@ -32,6 +33,7 @@ from testbed.models.base.class_order import (
 )
 from testbed.models.base.transform import INTERPOLATIONS
 from testbed.models.checkpoints.entries import FoundState, found_in
+from testbed.models.checkpoints.normalization import SavedNormalization, may_normalize, normalization_in
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.registry.remembered_facts import remembered
 
@@ -56,16 +58,20 @@ class SavedPreprocessing:
         preprocessing: The saved fields; None for those that were not. Without ``resize`` the architecture's share is
             cropped.
         where: Its place, such as ``args in epoch_3.pth``.
-        unused: Fields saved for tests and is not used, for people.
+        unused: Fields that were saved for tests and are not used, for people.
+        tensors: The names of the tensors that hold it.
     """
 
     preprocessing: Preprocessing
     where: str
     unused: str = ""
+    tensors: tuple[str, ...] = ()
 
 
 def saved_preprocessing(path: Path, architecture: str) -> SavedPreprocessing | None:
     """Returns the preprocessing that was saved with a checkpoint; None if there is none, or the file is not readable.
+
+    A normalization among the tensors comes before that of a training script: it is the network's own.
 
     Args:
         path: The checkpoint.
@@ -74,11 +80,39 @@ def saved_preprocessing(path: Path, architecture: str) -> SavedPreprocessing | N
     Raises:
         WeightsError: If what was saved cannot be used; the message gives the reason.
     """
+    saved = _of_scripts(path, architecture)
+    own = _own_normalization(path)
+    if own is None:
+        return saved
+    given = Preprocessing(mean=own.mean, std=own.std)
+    where = f"{own.names[0]} and {own.names[1]} in {path.name}"
+    if saved is None:
+        return SavedPreprocessing(given, where, tensors=own.names)
+    whole = replace(saved, preprocessing=given.or_else(saved.preprocessing), tensors=own.names)
+    return replace(whole, where=f"{where}, the rest from {saved.where}")
+
+
+def _of_scripts(path: Path, architecture: str) -> SavedPreprocessing | None:
+    """The preprocessing in the options of a training script."""
     for where, options in _options(path, architecture):
         preprocessing = _preprocessing(options, f"{where} says")
         if preprocessing != Preprocessing():
             return SavedPreprocessing(preprocessing, where, _of_tests(options, where, preprocessing))
     return None
+
+
+def _own_normalization(path: Path) -> SavedNormalization | None:
+    """The normalization among the tensors; the file is read for it only if their names and sizes show one."""
+    asked = active().preprocessing
+    if asked.mean is not None and asked.std is not None:
+        return None  # several in the file need no decision then
+    try:
+        if not may_normalize(contents(path)):
+            return None
+        loaded = open_checkpoint(path)
+    except WeightsError:
+        return None
+    return normalization_in(loaded, f"the checkpoint {path}")
 
 
 def _of_tests(options: Mapping[str, Any], where: str, preprocessing: Preprocessing) -> str:
