@@ -9,6 +9,7 @@ import mimetypes
 import os
 import re
 import tarfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from testbed.errors import UnknownNameError
 from testbed.paths import expanded
 
 PREFIX = "file/"  # the settings of data files
-TABLE, LINES, PARQUET, ZIP, TAR = "table", "lines", "parquet", "zip", "tar"
+TABLE, LINES, PARQUET, ZIP, TAR, ARRAYS = "table", "lines", "parquet", "zip", "tar", "arrays"
 EXPLICIT = "csv:"  # in front of the path of a table
 FORMS = (
-    "a table (CSV, TSV, JSON Lines, parquet) with a column of images and one of labels, a zip or tar archive of class"
-    " folders, or webdataset shards"
+    "a table (CSV, TSV, JSON Lines, parquet) with a column of images and one of labels, images and labels in a .npz of"
+    " numpy or a file of torch.save, a zip or tar archive of class folders, or webdataset shards"
 )
 
 _HEAD = 1 << 16  # bytes
@@ -39,7 +40,7 @@ def form_of(path: Path) -> str | None:
     with open(path, "rb") as file:
         head = file.read(_HEAD)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return ZIP
+        return ARRAYS if is_of_torch(path) or _is_of_numpy(path) else ZIP
     if head.startswith(b"PAR1"):
         return PARQUET
     if head[257:262] == b"ustar" or (head.startswith(_COMPRESSED) and tarfile.is_tarfile(path)):
@@ -51,6 +52,25 @@ def form_of(path: Path) -> str | None:
     if re.match(r"\s*(\[\s*)?\{", text):
         return LINES
     return TABLE if _is_table(text, path.suffix.lower()) else None
+
+
+def is_of_torch(path: Path) -> bool:
+    """Checks whether an archive is one that torch.save wrote."""
+    return any(name.partition("/")[2] == "data.pkl" for name in _members(path))
+
+
+def _is_of_numpy(path: Path) -> bool:
+    names = _members(path)
+    return bool(names) and all(name.endswith(".npy") for name in names)
+
+
+def _members(path: Path) -> list[str]:
+    """The names in a zip file; none if it is damaged, which is reported where it is read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return []
 
 
 def separator_of(line: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, shortened
 from testbed.paths import expanded
 from testbed.registry.catalog import Collections
+from testbed.registry.data_files import FORMS
 from testbed.registry.table import Registry, natural_key
 
 WILDCARDS = "*?["
@@ -142,8 +143,12 @@ def read_names(path: Path) -> list[str]:
     """The names in a text file: one per line; ignores blank lines, and comments after ``#`` at the start of a word."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknownNameError(f"the file of names {path} cannot be read: {error}") from error
+    except OSError as error:
+        raise UnknownNameError(f"the file of names {path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UnknownNameError(
+            f"{path} is neither UTF-8 text with a name per line nor a file of data in a known form; such are {FORMS}"
+        ) from error
     lines = (re.split(r"\s#", line)[0].strip() for line in text.splitlines())
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:

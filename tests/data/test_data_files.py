@@ -10,7 +10,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from at_hand_world import COUNT, RIGHT, evaluated, make_pictures, right_of
 
 from testbed.data.at_hand.files import open_file
@@ -272,6 +274,55 @@ def test_braces():
     assert braces_expanded("{08..11}") == ["08", "09", "10", "11"]
     with pytest.raises(UnknownNameError, match="is not a range"):
         braces_expanded("{9..1}")
+
+
+def test_arrays_and_tensors_are_found_by_shape_and_type(pictures, tmp_path):
+    folder, labels = tmp_path / "in", np.array(pictures.labels)
+    np.savez(folder / "medmnist.npz", split=np.array("test"), a=labels[:, None], b=pictures.pixels)
+    first = torch.from_numpy(pictures.pixels).permute(0, 3, 1, 2)
+    torch.save((first, torch.from_numpy(labels)), folder / "pair.pt")
+    torch.save({"x": first / 255, "y": torch.from_numpy(labels), "norm": torch.ones(3)}, folder / "named.pt")
+    for name in ("medmnist.npz", "pair.pt", "named.pt"):
+        assert right_of(folder / name, tmp_path) == ALL
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "message"),
+    [
+        ("two.npz", {"x_train": (3, 8, 8, 3), "y_train": (3,), "x_test": (2, 8, 8), "y_test": (2,)}, "2 pairs"),
+        ("none.npz", {"features": (3, 64), "y": (3,)}, r"has no images with as many .*features \[3, 64\]"),
+        ("objects.npz", {"x": (3, 8, 8), "y": None}, "pickles, which are not opened"),
+        ("net.pt", {"weight": (3,)}, r"has no images .*weight \[3\] torch.int64"),
+    ],
+)  # fmt: skip
+def test_files_of_other_arrays_are_one_line(name, arrays, message, tmp_path):
+    made = {
+        key: np.array([None]) if shape is None else np.zeros(shape, np.int64 if len(shape) == 1 else np.uint8)
+        for key, shape in arrays.items()
+    }
+    if name.endswith(".npz"):
+        np.savez(tmp_path / name, **made)
+    else:
+        torch.save({key: torch.from_numpy(value) for key, value in made.items()}, tmp_path / name)
+    with pytest.raises(DataError, match=message) as caught:
+        open_file(str(tmp_path / name), name)
+    assert "\n" not in str(caught.value)
+
+
+def test_paths_of_windows_and_images_in_a_folder_beside_the_table(pictures, tmp_path):
+    folder = tmp_path / "in"
+    (folder / "windows.csv").write_text(table(pictures, "..\\in\\pictures\\{path};{label}", "path;label\n"))
+    (folder / "val_annotations.txt").write_text(table(pictures, "{path}\tn{label:02}\t0\t0\t7\t7"))
+    assert right_of(folder / "windows.csv", tmp_path) == ALL
+    source = open_file(str(folder / "val_annotations.txt"), "tiny")
+    assert [source.class_names[target] for target in source.targets] == [f"n{label:02}" for label in pictures.labels]
+
+
+def test_an_excel_workbook_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(DataError, match="it is an Excel workbook"):
+        open_file(str(tmp_path / "t.xlsx"), "t.xlsx")
 
 
 def test_other_files_are_not_data(tmp_path):

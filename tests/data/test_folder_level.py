@@ -91,6 +91,20 @@ def test_images_without_class_folders_have_no_labels(tmp_path):
     assert f"did you mean folder/pets ({tmp_path / 'pets'})?" in refused(tmp_path, "pets/cat")
 
 
+def test_a_table_of_labels_beside_the_images_is_named(tmp_path):
+    plant(tmp_path / "flat", [""])  # as Hugging Face's ImageFolder has it
+    (tmp_path / "flat/notes.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "flat/metadata.csv").write_text("file_name,label\nx.png,cat\n")
+    assert refused(tmp_path, "flat").endswith(
+        f"without labels; the labels are in a table: give {tmp_path}/flat/metadata.csv in place of the folder"
+    )
+    plant(tmp_path / "tiny", ["images"])  # as Tiny ImageNet's val
+    (tmp_path / "tiny/val_annotations.txt").write_text("x.png\tn01443537\t0\t32\t44\t62\n")
+    assert "has one folder of images, images, and no classes; the labels are in a table: give " in refused(
+        tmp_path, "tiny"
+    )
+
+
 @pytest.mark.parametrize(
     ("classes", "below", "found"),
     [

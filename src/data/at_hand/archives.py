@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from testbed.calls import reason_of
+from testbed.calls import first_line, reason_of
 from testbed.data.at_hand.kept import IMAGES, Writer, listing_of
 from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.placed import Listing
@@ -79,11 +79,22 @@ def _listing(paths: Sequence[Path], name: str, writer: Writer) -> Listing:
         for member in _members(path, leaving):
             _take(member, path, number if in_place else None, writer, members, leaving)
     if not members.images:
-        raise DataError(f"{name} has no images; it should have class folders with images in them, or images and labels")
+        raise DataError(
+            f"{name} has no images{_instead(leaving)}; it should have class folders with images in them, or images and"
+            " labels"
+        )
     listing = _samples_of_shards(name, members, leaving) if members.labels else _class_folders(name, members, leaving)
     listing.files = [] if in_place else [IMAGES]
     listing.left_out = list(leaving.found())
     return listing
+
+
+def _instead(leaving: LeftOutLog) -> str:
+    """Describes the other files in an archive without images; an Excel workbook is such an archive."""
+    names = [name for entry in leaving.found() for name in entry.names]
+    if any(name.startswith("xl/") for name in names):
+        return ": it is an Excel workbook (save the sheet as CSV)"
+    return f", but other files, such as {names[0]}" if names else ""
 
 
 def _take(
@@ -202,7 +213,7 @@ def _members(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     except DataError:
         raise
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, RuntimeError, ValueError) as error:
-        raise DataError(f"the archive {path} is damaged or cannot be read: {error}") from error
+        raise DataError(f"the archive {path} is damaged or cannot be read: {first_line(str(error))}") from error
     except Exception as error:  # damaged headers raise almost anything
         raise DataError(f"the archive {path} is damaged: {reason_of(error)}") from error
 

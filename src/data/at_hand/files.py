@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.data.at_hand.archives import open_archives
+from testbed.data.at_hand.array_files import read_arrays
 from testbed.data.at_hand.kept import Writer, keep_in, listing_of, listing_of_files
 from testbed.data.at_hand.placed import Listing, PlacedImages
 from testbed.data.at_hand.tables import read_table
 from testbed.data.content import remembered_digest
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
-from testbed.registry.data_files import FORMS, TAR, ZIP, braces_expanded, form_of
+from testbed.registry.data_files import ARRAYS, FORMS, TAR, ZIP, braces_expanded, form_of
 
 _REVISION = 1  # of what is kept in the cache
 
@@ -45,7 +46,7 @@ def _listing(place: str) -> Listing:
         return open_archives(paths, place)
     if form is None:
         raise DataError(f"{path} is not data in a known form; expected {FORMS}")
-    items = read_table(path, form).items(path.stem, path.parent)
+    items = read_arrays(path) if form == ARRAYS else read_table(path, form).items(path.stem, path.parent)
     if items.on_disk:
         rows = [items.read(position) for position in range(items.count)]
         return listing_of_files(

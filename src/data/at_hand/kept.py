@@ -225,7 +225,7 @@ def listing_of_files(
     remote = next((str(path) for path in paths if re.search(r"(^|/)\w{2,}:/+\w", str(path))), None)
     if remote is not None:
         raise DataError(f"{where} lists {remote}; nothing is downloaded: list files")
-    files = [os.path.abspath((base or Path()) / path) for path in paths]
+    files = _found_files(paths, base or Path())
     if not any(os.path.exists(file) for file in files):
         raise DataError(
             f"{where}: none of the {len(files):,} images exist; the first would be {files[0]}; relative paths are"
@@ -235,6 +235,20 @@ def listing_of_files(
     ids = [os.path.relpath(file, root) for file in files]
     places = [(number, 0, WHOLE) for number in range(len(files))]
     return Listing(ids, targets, names, files, places, [""] * len(files))
+
+
+def _found_files(paths: Sequence[Path], base: Path) -> list[str]:
+    """Absolute paths of files; if none is there as written, with the slashes of Windows, or in a folder beside."""
+    first = [os.path.abspath(base / path) for path in paths]
+    if any(os.path.exists(file) for file in first):
+        return first
+    if any("\\" in str(path) for path in paths):
+        turned = [os.path.abspath(base / str(path).replace("\\", "/")) for path in paths]
+        return turned if any(os.path.exists(file) for file in turned) else first
+    names = [os.path.relpath(file, os.path.abspath(base)) for file in first]
+    folders = [os.path.abspath(entry.path) for entry in os.scandir(base) if entry.is_dir()]
+    holding = [folder for folder in folders if os.path.exists(os.path.join(folder, names[0]))]
+    return [os.path.join(holding[0], name) for name in names] if len(holding) == 1 else first
 
 
 def _folder(name: str) -> Path:

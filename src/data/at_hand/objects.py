@@ -17,7 +17,7 @@ FORMS = (
     "a path, (X, y) arrays, a list of (path, label), a DataFrame with a column of images and one of labels, a torch"
     " Dataset that yields (image, label), or a datasets.Dataset"
 )
-_CHANNELS = (1, 3)
+CHANNELS = (1, 3)
 
 
 def items_of(value: Any, label: str | None = None) -> Items | None:
@@ -207,17 +207,19 @@ def _of_arrays(value: Any) -> Items | None:
         return None
     images, labels = value
     shape = tuple(int(size) for size in images.shape)
-    if len(shape) not in (3, 4) or (len(shape) == 4 and not {shape[1], shape[3]} & set(_CHANNELS)):
+    if len(shape) not in (3, 4) or (len(shape) == 4 and not {shape[1], shape[3]} & set(CHANNELS)):
         raise DataError(
             f"X has the shape {list(shape)}; expected images as [n, H, W, 3], [n, 3, H, W] or [n, H, W], with one or"
             " three channels"
         )
     size = getattr(labels, "shape", None)
+    if size is not None and len(size) == 2 and size[1] == 1:  # as Keras and MedMNIST have them
+        labels, size = labels[:, 0], size[:1]
     if size is not None and len(size) != 1:
         raise DataError(f"y has the shape {list(size)}; expected n class indices: of one-hot rows pass y.argmax(1)")
     if len(labels) != shape[0]:
         raise DataError(f"X has {shape[0]:,} images, but y has {len(labels):,} labels")
-    last = len(shape) == 4 and shape[3] in _CHANNELS and not (is_tensor(images) and shape[1] in _CHANNELS)
+    last = len(shape) == 4 and shape[3] in CHANNELS and not (is_tensor(images) and shape[1] in CHANNELS)
     return Items("arrays", shape[0], lambda place: (_in_order(images[place], last), labels[place]))
 
 

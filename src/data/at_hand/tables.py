@@ -171,7 +171,24 @@ def _separated(path: Path) -> Table:
     for number, row in body:
         if len(row) != len(names):
             raise DataError(f"{path}: line {number} has {len(row)} fields, the first has {len(names)}")
-    return Table(str(path), {name: [row[place].strip() for _, row in body] for place, name in enumerate(names)})
+    columns = {name: [row[place].strip() for _, row in body] for place, name in enumerate(names)}
+    return Table(str(path), _told_apart(columns) if bare else columns)
+
+
+def _told_apart(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Columns without names: the images, and of several others the only one of texts, beside boxes for example."""
+    images = [name for name, values in columns.items() if _holds_images(values)]
+    texts = [name for name in columns if name not in images and not all(map(_is_number, columns[name]))]
+    chosen = len(images) == len(texts) == 1 and len(columns) > 2
+    return {name: columns[name] for name in (*images, *texts)} if chosen else columns
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_folder import class_folders, entries, image_files
 from testbed.data.left_out import LeftOutLog, is_hidden, printable
 from testbed.errors import DataError
+from testbed.registry.data_files import LINES, PARQUET, TABLE, form_of
 
 FOLDER_PREFIX = "folder/"
 # What people call the parts of a data set. A class may have such a name; its folder then has images of its own.
@@ -17,6 +19,7 @@ SPLIT_WORDS = frozenset(
     ("train", "training", "trainval", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing")
 )
 _PREFERRED = ("test", "testing", "val", "valid", "validation", "eval", "evaluation", "dev")
+_FIRST_LINES = 5  # of a table that are looked at
 _DEEPEST = 8  # folders that hold one folder each
 
 
@@ -40,9 +43,13 @@ def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
     if not root.is_dir():
         return
     if _own_images(root) and next(_with_images(root), None) is None:
-        raise DataError(f"{name} has images without class folders, and so without labels{_above(root, name)}")
+        about = _beside(root, root) or _above(root, name)
+        raise DataError(f"{name} has images without class folders, and so without labels{about}")
     level = _meant(root, splits)
     if level is None:
+        folders = list(islice(_with_images(root), 2))
+        if len(folders) == 1 and (about := _beside(root, root / folders[0])):
+            raise DataError(f"{name} has one folder of images, {printable(folders[0])}, and no classes{about}")
         return
     folder, through = level
     if through:
@@ -54,6 +61,31 @@ def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
         names = ", ".join(map(printable, _with_images(root)))
         about = f"has folders of splits ({names}), and these have the folders of classes"
     raise DataError(f"{name} {about}: did you mean {_said(folder, root, name)}?")
+
+
+def _beside(root: Path, images: Path) -> str:
+    """The end of a message about a folder whose labels are in tables beside its images; empty if there are none."""
+    tables = [entry for entry in sorted(entries(root), key=lambda entry: entry.name) if entry.is_file()]
+    found = [entry.name for entry in tables if not is_hidden(entry.name) and _lists(Path(entry.path), images)]
+    if not found:
+        return ""
+    others = f" (or {', '.join(map(printable, found[1:]))})" if found[1:] else ""
+    return f"; the labels are in a table: give {root / found[0]}{others} in place of the folder"
+
+
+def _lists(file: Path, images: Path) -> bool:
+    """Checks whether a file is a table of some of a folder's images."""
+    try:
+        form = form_of(file)
+        if form not in (TABLE, LINES, PARQUET):
+            return False
+        if form == PARQUET:
+            return True
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            words = re.findall(r"[^\s,;\"]+", "".join(islice(lines, _FIRST_LINES)))
+    except OSError:
+        return False
+    return any(word.lower().endswith(IMAGE_EXTENSIONS) and (images / Path(word).name).is_file() for word in words)
 
 
 def _above(root: Path, name: str) -> str:

@@ -116,7 +116,8 @@ def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
             )
         if not 0 <= label < classes:
             raise DataError(
-                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits; fix"
+                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits, for the"
+                f" classes 0 to {classes - 1}: labels begin at 0 (subtract 1 if yours begin at 1); else fix"
                 " class_sublist, give the setting a metrics_fn, or use another model"
             )
     return given
