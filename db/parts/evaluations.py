@@ -48,7 +48,6 @@ class Evaluations(StorePart):
         Samples that were unreadable in an earlier attempt are read again, unless another run is computing it.
 
         Args:
-            record: The cell.
             dataset_id: The id of its data set.
             model: Columns of the model's row, such as ``model_type``.
             eval_setting: Columns of the setting's row.

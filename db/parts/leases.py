@@ -119,7 +119,6 @@ class Leases(StorePart):
         """Leases the parts of a range that are neither stored nor computed by another run.
 
         Args:
-            evaluation_ids: Evaluations.
             start: The first sample.
             stop: After the last sample.
             whole: Whether to lease nothing while another run computes the first samples of an evaluation, and with them

@@ -50,7 +50,6 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     any URL.
 
     Args:
-        store: The store.
         bases: Payload URLs in addition to that of the store.
 
     Raises:

@@ -175,7 +175,6 @@ def in_words(found: ClaimComparison, about: bool = True) -> str:
     """A comparison as a line.
 
     Args:
-        found: The comparison.
         about: Whether the line begins with the model, the setting and the metric.
     """
     what = f"{found.model} on {found.eval_setting}: " if about else ""
@@ -259,7 +258,6 @@ class PublishedValues:
     """Published values about models on settings, looked up once.
 
     Args:
-        store: The results store.
         models: Names of the models; claims about the same weights under other names count.
         eval_settings: Names of the settings.
     """

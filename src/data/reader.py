@@ -120,7 +120,6 @@ class BatchReader:
     """A map-style data set for torch's DataLoader, indexed by (shard, place).
 
     Args:
-        source: The images.
         positions: The position in the source of each sample of the evaluation.
         transform: The model's transform.
         setting_transform: The setting's transform of the PIL image, applied first.

@@ -37,7 +37,6 @@ class PairsFile:
 
     Args:
         name: The data set's name, for messages.
-        path: The file.
     """
 
     def __init__(self, name: str, path: Path) -> None:

@@ -64,7 +64,6 @@ class DataCompFolder:
 
     Args:
         name: The setting.
-        split: The split.
     """
 
     named_when_opened = True
@@ -106,7 +105,6 @@ class AttributesFolder(DataCompFolder):
 
     Args:
         name: The setting.
-        split: The split.
         attributes: As in `testbed.data.webdataset.attributes.WebDatasetWithAttributes`.
         objective: As there.
     """

@@ -23,7 +23,6 @@ class RunRecords:
     """The records of a run's cells.
 
     Args:
-        store: The results store.
         today: Today's files and versions.
     """
 
@@ -45,7 +44,6 @@ class RunRecords:
         """The record of a cell, from what its code has read so far.
 
         Args:
-            cell: The cell.
             earlier: An earlier record to include, if only some of the outputs were recomputed.
         """
         with self._lock:

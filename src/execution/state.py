@@ -215,10 +215,7 @@ class RunState:
     """The cells of a run and their evaluations.
 
     Args:
-        catalog: Where names are looked up.
-        options: How to run.
         store: Open to write.
-        progress: Reports progress.
         resources: What the run computes with.
         scored: Whether complete evaluations are scored; those of a check are not.
         hooks: Called for cells that have their metrics.

@@ -22,7 +22,6 @@ class WorkerEvents:
     """Finishes each cell as soon as its values are stored, and begins those that waited for it.
 
     Args:
-        state: The run's.
         passes: The run's.
         scheduler: Has the shards of the passes.
         sharing: Shares shards with other runs; None in a check, on a store of its own.

@@ -77,7 +77,6 @@ def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunO
     Args:
         members: The cells whose outputs are computed.
         scored: The cells that are scored with items.
-        options: The run's.
     """
     seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
     passes = group(seeing, options.batch_size, options.share_passes, options.decoded_cache > 0)
@@ -234,7 +233,6 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     Args:
         number: Its id.
         members: The cells. They get evaluations when what their requests are made from is stored.
-        options: The run's.
     """
     node = members[0][1]
     op = node.items.op

@@ -18,7 +18,6 @@ def as_recorded(nodes: Sequence[ItemNode], texts: str = TEXTS) -> dict[str, Any]
     """The nodes of some items for an identity.
 
     Args:
-        nodes: The items.
         texts: The key of embeddings of texts.
     """
     by_role = {each.role: each.node for each in nodes}

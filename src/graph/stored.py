@@ -176,7 +176,6 @@ class EvaluationValues(LateValues):
     """The values that an evaluation is scored from.
 
     Args:
-        store: The results store.
         evaluation: The evaluation; its outputs are stored, or those of the one that it is derived from.
         unreadable: Positions of unreadable samples.
     """
@@ -279,7 +278,6 @@ def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
     """Returns when each evaluation began, which identifies it among others of its cell in any store.
 
     Args:
-        store: The results store.
         evaluations: Role → the id of the evaluation.
     """
     return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}

@@ -52,11 +52,7 @@ FITTED = {TEMPERATURE: derived.TEMPERATURE, PRIOR: derived.PRIOR_OF_SETTING}
 
 
 class DerivedFamily:
-    """Everything that is made of other models.
-
-    Args:
-        catalog: The catalog in which these are looked up.
-    """
+    """Everything that is made of other models."""
 
     name = "derived models"
     changes_others = True

@@ -50,9 +50,6 @@ class PredictionFile:
 class Recorded:
     """Answers from a file of predictions.
 
-    Args:
-        path: The file.
-
     Raises:
         DataError: If it is not in one of the known forms.
     """

@@ -38,9 +38,7 @@ class Identifier:
     """Fills in the identity of cells.
 
     Args:
-        catalog: Where names are looked up.
         opener: Opens them.
-        options: The run's.
         images_of: The cell in which a model embeds the images of a setting.
         cell_of: The cell of a model on a setting.
     """
@@ -257,7 +255,6 @@ def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, An
     """Describes what determines a setting's metrics besides the stored values, with the code of a user's task.
 
     Args:
-        setting: The setting.
         files: Is filled with the source files of what is described.
     """
     task = get_task(setting.task)

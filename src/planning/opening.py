@@ -38,8 +38,6 @@ class Opener:
     """Models whose weights are known, and settings whose samples are known.
 
     Args:
-        catalog: Where names are looked up.
-        options: The run's.
         fetch: Whether to download, train or load weights that are missing; a dry run does not.
         choose: Chooses some of the positions that a setting evaluates; default all.
         models: Models that are open already.

@@ -34,10 +34,8 @@ def with_short_names(
     """Gives models in files their short names: those that the store has, else their stems, made unique.
 
     Args:
-        catalog: Where names are looked up.
         models: Canonical names.
         inputs: The inputs of the run, with the short names of the store.
-        url: The store.
         wanted: The name of the only model in a file, if the user chose one.
 
     Returns:

@@ -51,8 +51,6 @@ class RememberedWeights:
         """The weights of a model: remembered if nothing has changed, else of the network that is loaded now.
 
         Args:
-            definition: The model.
-            description: Its description.
             files: The source files of its definition.
             load: Loads and identifies it.
         """

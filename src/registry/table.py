@@ -107,7 +107,6 @@ class Registry(Generic[T]):
         """Registers one definition that depends on the active `Inputs`.
 
         Args:
-            name: Its name.
             make: Returns the definition on each request; see `testbed.inputs.once_for_inputs`.
             source: The place where it was written.
             instead_of: A file whose definition of that name, if there is one, is replaced.
@@ -207,7 +206,6 @@ class Registry(Generic[T]):
         """The error for an unknown name: a family's explanation, else the nearest names.
 
         Args:
-            name: The name.
             others: Other names that could be meant.
         """
         reason = self.explain(name)

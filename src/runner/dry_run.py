@@ -70,9 +70,7 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
     """The passes of a plan, with the remaining work in each.
 
     Args:
-        plan: The plan.
         store: The results store; None if it does not exist yet.
-        options: The options of the run.
     """
     members = []
     for number, cell in enumerate(plan.computed(), 1):

@@ -88,10 +88,7 @@ class Recomputation:
     """Computes samples of stored evaluations again, by today's code, in a scratch store.
 
     Args:
-        catalog: Has today's definitions.
         store: Has the evaluations.
-        options: The run's.
-        progress: Reports progress.
         over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
         silent: Places of outputs that do not answer, which are not asked again; those that are found are added.

@@ -112,14 +112,12 @@ def verify_store(
     """Verifies reported evaluations of a store, those longest unverified first, until the time is over.
 
     Args:
-        catalog: Has today's definitions.
         options: The store, the plug-ins and the devices. What decides numbers (precision, limit, seed) is each
             evaluation's own.
         budget: How long cells may begin; those that have begun are finished.
         amount: How many samples of each evaluation.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        progress: Reports progress.
         clock: Tells the time.
 
     Raises:

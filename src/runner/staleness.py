@@ -39,11 +39,8 @@ class StalenessChecker:
     """Checks stored evaluations that may be outdated before a run computes anything.
 
     Args:
-        catalog: The registry, with today's definitions.
         store: The results store, open for writing.
-        options: The options of the run.
         records: The records of the run, with the stored records that are valid today.
-        progress: Receives notes.
         cell_record: Makes the store's description of a cell, to adopt an evaluation for it.
         environment: The environment to record with certificates.
     """

@@ -83,7 +83,6 @@ def curves(
     """The curves of training runs.
 
     Args:
-        store: The results store.
         runs: Their folders; None: all.
         settings: None: all.
         metric: None: the main one of each setting.
@@ -106,7 +105,6 @@ def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
     """The checkpoints of training runs that were torn, or whose evaluation failed, by run, step and setting.
 
     Args:
-        store: The results store.
         runs: Their folders; None: all.
     """
     cells = _cells(store, runs)

@@ -38,8 +38,6 @@ def save_logits(
     """Writes the logits of models on a setting, a file for each, and a manifest.
 
     Args:
-        store: The results store.
-        eval_setting: The setting.
         folder: The output folder; created if missing.
         models: The models; None means all that were evaluated on it.
         form: ``"npz"``: arrays logits, targets, sample_ids, class_names, for numpy alone; ``"csv"`` and ``"parquet"``:

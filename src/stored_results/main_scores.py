@@ -46,7 +46,6 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
     """The main per-sample score of settings.
 
     Args:
-        store: The results store.
         cells: Setting → its evaluations.
         binary: Whether a score of 0 and 1 is needed.
 

@@ -59,8 +59,6 @@ def hardest(
     """The samples that most models get wrong; ties are ordered by mean loss, largest first, then by id.
 
     Args:
-        store: The results store.
-        setting: The setting.
         models: Names or patterns; none means all.
         score: A score of 0 and 1, such as ``top1``.
         limit: The maximum number of samples.

@@ -69,7 +69,6 @@ class Pictures:
         """A JPEG, or the reason why there is none; the latest are kept in memory.
 
         Args:
-            samples: Of the setting.
             position: Of the sample.
             which: `OWN`, or `CLEAN` for the picture before the setting's perturbation.
         """

@@ -111,8 +111,6 @@ def evaluations_on(
     """The reported evaluation of each model on a setting, in the order of the models' names.
 
     Args:
-        store: The results store.
-        setting: The setting.
         first: Ids of evaluations that take precedence over the reported ones.
         imported: Whether imported evaluations count, which have metrics but no samples.
 
@@ -147,8 +145,6 @@ def choose(
     """Chooses the evaluations for an analysis: the same models on each setting.
 
     Args:
-        store: The results store.
-        settings: The settings.
         models: Names or patterns; none means all.
         score: A per-sample score that each must have.
         at_least: The minimum number of models.
@@ -240,7 +236,6 @@ def matching_models(store: Store, words: Iterable[str]) -> list[str]:
     """Models with outputs by name or pattern; each once, in the given order.
 
     Args:
-        store: The results store.
         words: Names and patterns.
 
     Raises:
@@ -262,7 +257,6 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     """Settings by name, or by pattern among those with outputs; each once, in the given order.
 
     Args:
-        store: The results store.
         words: Names and patterns.
         imported: Whether settings with numbers from elsewhere also count.
 
@@ -320,9 +314,7 @@ def side_by_side(
     """Puts models side by side on the samples that all of them have.
 
     Args:
-        store: The results store.
         samples: The data sets of that store.
-        setting: The setting.
         evaluations: One per model, from `choose`.
         score: The per-sample score; samples count if all models have it. None: every sample counts.
         tell: Called with a note if a model has more samples than all have in common.

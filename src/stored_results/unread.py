@@ -24,8 +24,6 @@ def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int
     """Counts the samples that could not be read, and returns the first of them.
 
     Args:
-        store: The results store.
-        evaluation: The evaluation.
         most: At most so many are named.
     """
     errors = store.outputs.errors(evaluation.id)

@@ -96,7 +96,6 @@ def _on_write(path: Any, made: bool = False) -> None:
     """A definition, or a script or a notebook's cell that evaluates it, writes a file.
 
     Args:
-        path: The file.
         made: True if it did not exist.
     """
     owner, name = readers.owner(), os.fsdecode(path)

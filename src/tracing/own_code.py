@@ -29,7 +29,6 @@ def is_own(module: str | None, file: str | None) -> bool:
 
     Args:
         module: The name of its module.
-        file: Its file.
     """
     module = module or ""
     if module.startswith(_NETWORKS):

@@ -46,7 +46,6 @@ class Mirror(Protocol):
         """Logs the metrics of a point, so that they are kept if this process is killed.
 
         Args:
-            point: The point.
             values: SETTING/METRIC → the metric; rates as fractions.
         """
         ...

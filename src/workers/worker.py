@@ -39,7 +39,6 @@ class Worker:
 
     Args:
         job: What is to be computed.
-        catalog: The definitions.
         store: Where values go.
         channel: To the run.
         device: Such as ``"cuda:0"``.

@@ -23,7 +23,6 @@ class Writer:
     """A thread that stores the values of shards and then reports them as done.
 
     Args:
-        store: The results store.
         channel: The connection to the run.
         dtype: The precision at which outputs of numbers are stored; None for that at which they were computed.
     """

@@ -89,7 +89,6 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
 
     Args:
         settings: Canonical names.
-        given: The options.
 
     Raises:
         DefinitionError: If an option does not apply to a setting, or no setting is in any of the languages.

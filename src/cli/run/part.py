@@ -52,7 +52,6 @@ class RunPart:
         """Returns the settings of a run that names none.
 
         Args:
-            catalog: The registered models and settings.
             scorers: Names, patterns or collections of ``--scorers``.
         """
         return ()
@@ -102,7 +101,6 @@ def parts_of(
     Args:
         options: The extensions' options.
         given: The values of all options by name.
-        request: The request.
         kept: Whether the run has a persistent store.
 
     Returns:

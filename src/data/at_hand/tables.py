@@ -140,7 +140,6 @@ def read_table(path: Path, form: str) -> Table:
     """A table in a file.
 
     Args:
-        path: The file.
         form: One of the forms of `testbed.registry.data_files`.
 
     Raises:

@@ -99,7 +99,6 @@ def image_files(
     """Yields image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
-        folder: The folder.
         leaving: Collects what is left out: hidden files and folders, other extensions, what is not a file.
         relative: The prefix of the paths.
         above: The folders above it that have been entered.

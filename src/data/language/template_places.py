@@ -18,7 +18,6 @@ def with_places(templates: Sequence[str], where: Callable[[int], str]) -> list[s
     the same one. A list in which the templates differ is refused: one of them is a slip.
 
     Args:
-        templates: The templates.
         where: Maps a template's index to its place, for messages: a file and its line.
 
     Raises:

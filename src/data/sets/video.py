@@ -35,7 +35,6 @@ class FrameSets(FileImages):
         name: The data set's name, for messages.
         sets: The frames of each anchor's set, without itself.
         labels: The true classes of each frame, as indices of ``class_names``.
-        class_names: The names of the classes.
 
     Raises:
         DataError: If a frame is missing.

@@ -34,7 +34,6 @@ class TableSource(RowSource):
     """The rows of a table in VLMEvalKit's format (TSV).
 
     Args:
-        path: The file.
         name: The data set's name.  [default: that of the file]
         pictures: The folder of the files that ``image_path`` names; nothing outside it is read.
             [default: ``images/NAME`` beside the table]

@@ -37,7 +37,6 @@ class VideoSource(TableSource):
     """The rows of a table with a column ``video``.
 
     Args:
-        path: The file.
         frames: The frames of each video that are shown.
         name: The data set's name.  [default: that of the file]
         subtitles: The form of subtitles, a name in `FORMS`, with which rows get a column `SUBTITLES`; True is

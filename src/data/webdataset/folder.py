@@ -23,7 +23,6 @@ class WebDatasetFolder:
     Args:
         name: The part after ``wds/`` in the name of the setting, such as ``vtab/cifar10``; searched below the data
             root, see `find_webdataset`.
-        split: The split.
         root: A folder with such a data set, or its URL. Give either a name or a root.
     """
 
@@ -131,7 +130,6 @@ def webdataset_instead(name: str, split: str) -> WebDatasetFolder | None:
 
     Args:
         name: Such as ``cifar10``.
-        split: The split.
 
     Returns:
         None if there is no such folder, or it does not have the split.

@@ -77,7 +77,6 @@ def image_classifier(
     """The definition of an image classifier.
 
     Args:
-        name: Its name.
         config: Its configuration.
         find: Finds the folder with its files.
         weights: Identifies its weights.

@@ -23,7 +23,6 @@ class DerivedModel(ModelDefinition):
     """A classifier that is made of the stored logits of others.
 
     Args:
-        name: Its name.
         members: The others; one for a correction.
         rule: The rule of the derivation, one of the rules of this module.
         fitted_on: The setting that a temperature is fitted on, or whose labels a prior is counted from.

@@ -89,8 +89,6 @@ class GenerationTask(TextTask):
         """The message for a sample.
 
         Args:
-            setting: The setting.
-            sample: The sample's id.
             image: Its RGB image; None if the data set has none.
         """
 

@@ -47,7 +47,6 @@ def require_scored(status: Array, setting: EvalSetting) -> None:
 
     Args:
         status: Of each sample, after scoring.
-        setting: The setting.
 
     Raises:
         DataError: If none could.
