@@ -12,10 +12,10 @@ from typing import Protocol
 from testbed import extending
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Events
 from testbed.execution.progress import Progress
 from testbed.execution.resources import Resources
 from testbed.execution.scheduler import Scheduler
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.registry.catalog import Catalog
@@ -50,7 +50,7 @@ class Executor(Protocol):
         ...
 
     def run(
-        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """Works until all shards are done.
 

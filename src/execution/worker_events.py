@@ -55,7 +55,7 @@ class WorkerEvents:
         self._repairs: dict[int, int] = {}
         self._unreached: dict[int, dict[int, str]] = {}  # evaluation id → position → why there is no answer as yet
 
-    # As `testbed.execution.pool.Events` has it ------------------------------------------------------------------------
+    # Messages of workers ----------------------------------------------------------------------------------------------
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
         """The next shard of a pass that no other run computes or has stored."""

@@ -166,7 +166,7 @@ class ShardKernel(Kernel):
                     log.debug("%s failed", self.one_pass.label, exc_info=True)
                     failed.update(shard.cells)
                     for evaluation_id in shard.cells:
-                        self.context.fail(evaluation_id, self.reason(error))
+                        self.context.channel.cell_failed(evaluation_id, self.reason(error))
                     if is_device_error(error):
                         raise DeviceError(reason_of(error)) from error
             yield ShardDone(shard)

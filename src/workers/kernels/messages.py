@@ -75,14 +75,14 @@ class MessageKernel(ShardKernel):
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
             yield ShardProgress(size)
             done += size
-            if self.context.stopping():
+            if self.context.channel.stopping():
                 break
         end = shard.stop if done == shard.count else positions[done]
         given = [position for position in shard.given if position < end]
         values.update(zip(given, self.context.given(self.cell, TEXT, given), strict=True))
         values.update(dict.fromkeys(errors))
         if unreached:
-            self.context.unreached(self.cell.evaluation_id, unreached)
+            self.context.channel.unreached(self.cell.evaluation_id, unreached)
         chunks = [
             Chunk(self.cell.evaluation_id, TEXT, start, [values[place] for place in range(start, stop)])
             for start, stop in runs(sorted(values), apart=errors)
