@@ -155,27 +155,21 @@ class _Notes(Progress):
         self._progress.note(text)
 
 
+@dataclass(eq=False)
 class _Scrub:
     """The work of `verify_store`."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: Store,
-        options: RunOptions,
-        amount: Amount,
-        progress: Progress,
-        clock: Clock,
-        done: ScrubReport,
-    ) -> None:
-        self.catalog = catalog
-        self.store = store
-        self.options = options
-        self.amount = amount
-        self.progress = _Notes(progress)
-        self.clock = clock
-        self.done = done
-        self.resources = make_executor(options).resources
+    catalog: Catalog
+    store: Store
+    options: RunOptions
+    amount: Amount
+    progress: Progress
+    clock: Clock
+    done: ScrubReport
+
+    def __post_init__(self) -> None:
+        self.progress = _Notes(self.progress)
+        self.resources = make_executor(self.options).resources
         self._verified: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
         self._silent: set[str] = set()  # places of outputs that do not answer
