@@ -219,11 +219,7 @@ def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], lis
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """A file and its first stream of frames.
-
-    Raises:
-        SampleError: If it has none.
-    """
+    """A file and its first stream of frames; raises SampleError if it has none."""
     import av
 
     with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:

@@ -63,11 +63,7 @@ class SubsetFolder(ImageNetDataset):
         return self.classes() if self.classes is not None else self._present()
 
     def _present(self) -> list[int]:
-        """The classes of the folder.
-
-        Raises:
-            DataError: If they are not a hundred of ImageNet's.
-        """
+        """The classes of the folder; raises DataError if they are not a hundred of ImageNet's."""
         from testbed.data.formats.image_folder import class_folders
 
         root = self.get_root()

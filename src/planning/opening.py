@@ -116,11 +116,7 @@ class Opener:
         return OpenedModel(definition, weights, description, identity, frozenset(files), parts)
 
     def _parts(self, definition: ModelDefinition) -> dict[str, OpenedModel]:
-        """The models that one is made of.
-
-        Raises:
-            WeightsError: If one of them cannot be opened.
-        """
+        """The models that one is made of; raises WeightsError if one of them cannot be opened."""
         found = {}
         for name in definition.made_of:
             opened = self.model(name)

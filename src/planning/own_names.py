@@ -125,11 +125,7 @@ class _Namer:
         return self._keep(own, found)
 
     def choose(self, own: OwnName, wanted: str) -> str:
-        """The name that the user chose.
-
-        Raises:
-            DefinitionError: If it is another model's.
-        """
+        """The name that the user chose; raises DefinitionError if it is another model's."""
         check_name("model", wanted, "--as")
         before = self.known.get(wanted)
         if before is not None and _before(before) == _before(own) and before.reference == own.reference:

@@ -41,11 +41,7 @@ def has_place(text: str) -> bool:
 
 
 def _names(template: str) -> list[str]:
-    """The names of the places, each once.
-
-    Raises:
-        ValueError: If a brace belongs to no place.
-    """
+    """The names of the places, each once; raises ValueError if a brace belongs to no place."""
     names = []
     for _, name, spec, conversion in Formatter().parse(template):
         if name is not None:

@@ -153,11 +153,7 @@ class _Adapter:
         return chosen
 
     def _generation(self, answer: Any) -> Generation:
-        """Converts the result of the class to an answer.
-
-        Raises:
-            RunError: If it is a failure, or not an answer.
-        """
+        """Converts the result of the class to an answer; raises RunError if it is a failure, or not an answer."""
         extra: dict[str, Any] = {}
         if isinstance(answer, tuple) and len(answer) == 3:  # of a class for an API
             code, answer, told = answer
