@@ -221,11 +221,7 @@ class Evaluations(StorePart):
 
     @retried
     def get(self, evaluation_id: int) -> Evaluation:
-        """Returns the evaluation with this id.
-
-        Raises:
-            StoreError: If it does not exist.
-        """
+        """Returns the evaluation with this id; raises StoreError if it does not exist."""
         with self.reading() as session:
             row = session.execute(with_names().where(EvaluationRow.id == evaluation_id)).first()
             if row is None:

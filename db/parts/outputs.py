@@ -373,11 +373,7 @@ def _chunk_row(chunk: Chunk, payload: encoding.Payload, uri: str | None) -> dict
 
 
 def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
-    """The row of an evaluation.
-
-    Raises:
-        StoreError: If there is none.
-    """
+    """The row of an evaluation; raises StoreError if there is none."""
     row = session.get(EvaluationRow, evaluation_id)
     if row is None:
         raise StoreError(f"the store has no evaluation {evaluation_id}")

@@ -121,11 +121,7 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
 
 
 def width(dtype: str) -> int:
-    """Returns the number of bytes of one stored number.
-
-    Raises:
-        TypeError: If it is not a numeric type.
-    """
+    """Returns the number of bytes of one stored number; raises TypeError if it is not a numeric type."""
     import numpy as np
 
     known = np.dtype("u2" if dtype == BFLOAT16 else dtype)

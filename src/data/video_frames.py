@@ -139,11 +139,7 @@ class SelectedFrames:
 
 
 def decoder(purpose: str) -> str:
-    """The decoder with its version.
-
-    Raises:
-        MissingExtraError: If PyAV is not installed.
-    """
+    """The decoder with its version; raises MissingExtraError if PyAV is not installed."""
     try:
         return f"av {importlib.metadata.version('av')}"
     except importlib.metadata.PackageNotFoundError:

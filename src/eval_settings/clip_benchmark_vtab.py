@@ -337,11 +337,7 @@ def _folder_of(name: str) -> Sequence[Path]:
 
 
 def folder_benchmark(name: str) -> BenchmarkDataset:
-    """The data set ``folder/<name>``.
-
-    Raises:
-        DataError: If the folder has no folders for classes.
-    """
+    """The data set ``folder/<name>``; raises DataError if the folder has no folders for classes."""
     own = name.removeprefix(FOLDER_PREFIX)
     folders = ClassFolders(own, EVALUATED[0])
     splits = tuple(folders.splits())

@@ -43,11 +43,7 @@ class ReferenceCaptions:
         return {"references": str(self.get_root().absolute())}
 
     def get_root(self) -> Path:
-        """Returns the file.
-
-        Raises:
-            DataError: If its place is not set.
-        """
+        """Returns the file; raises DataError if its place is not set."""
         if self.path is not None:
             return self.path
         given = active().clip_cc_ground_truth
@@ -62,11 +58,7 @@ class ReferenceCaptions:
         return root / FILE
 
     def open(self) -> Source:
-        """The samples.
-
-        Raises:
-            DataError: If the file is missing or of another form.
-        """
+        """The samples; raises DataError if the file is missing or of another form."""
         from testbed.data.sets.clip_cc import reference_captions
 
         path = self.get_root()

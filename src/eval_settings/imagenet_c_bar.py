@@ -58,11 +58,7 @@ class CorruptedFolder(ImageNetDataset):
         return next((above / name for name in self.names if (above / name).is_dir()), first)
 
     def open(self) -> ImageSource:
-        """The images.
-
-        Raises:
-            DataError: If the folder is missing.
-        """
+        """The images; raises DataError if the folder is missing."""
         if not self.get_root().is_dir():
             raise DataError(
                 f"data set {self.name!r}: the folder {self.get_root()} does not exist; it should hold the 1,000 folders"

@@ -46,11 +46,7 @@ class WatermarkedVal(ImageNetDataset):
         super().__init__("val")
 
     def open(self) -> ImageSource:
-        """The images, without the watermark.
-
-        Raises:
-            MissingExtraError: If the package is not installed.
-        """
+        """The images, without the watermark; raises MissingExtraError if the package is not installed."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise MissingExtraError("imagenet-w", "watermark", NAME)
         return super().open()

@@ -37,11 +37,7 @@ class Executor(Protocol):
     resources: Resources
 
     def __init__(self, options: RunOptions) -> None:
-        """Chooses the resources.
-
-        Raises:
-            RunError: If what the options ask for is not there.
-        """
+        """Chooses the resources; raises RunError if what the options ask for is not there."""
         ...
 
     @staticmethod
@@ -68,11 +64,7 @@ def executor_names() -> list[str]:
 
 
 def make_executor(options: RunOptions) -> Executor:
-    """The executor of a run.
-
-    Raises:
-        RunError: If there is none of that name, or it does not support the options.
-    """
+    """The executor of a run; raises RunError if there is none of that name, or it does not support the options."""
     return executor_kind(options.executor)(options)
 
 

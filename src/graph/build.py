@@ -30,11 +30,7 @@ class Graph:
 
     @property
     def judge(self) -> str:
-        """The name of the setting's judge.
-
-        Raises:
-            DefinitionError: If it has none.
-        """
+        """The name of the setting's judge; raises DefinitionError if it has none."""
         if self.setting.scoring is None:
             raise DefinitionError(
                 f"{self.setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model')"

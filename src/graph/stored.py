@@ -263,11 +263,7 @@ class EvaluationValues(LateValues):
 
 
 def read_outputs(store: Store, evaluation_id: int) -> Any:
-    """All outputs of an evaluation.
-
-    Raises:
-        StoreError: If they are missing.
-    """
+    """All outputs of an evaluation; raises StoreError if they are missing."""
     kinds = list(store.outputs.kinds(evaluation_id))
     if not kinds:
         raise StoreError(f"evaluation {evaluation_id} has no stored outputs; run its model and setting again")

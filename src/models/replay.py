@@ -103,11 +103,7 @@ class Replay(Generator):
             return None
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses: nothing about them is random.
-
-        Raises:
-            WeightsError: Always.
-        """
+        """Refuses, by a WeightsError: nothing about them is random."""
         raise WeightsError(f"{self.name}: recorded predictions have no weights; leave out --random-weights")
 
     def load(self, options: LoadOptions) -> LoadedReplay:
@@ -134,11 +130,7 @@ class LoadedReplay(LoadedGenerator):
 
 
 def path_of(name: str) -> Path:
-    """The file behind the name of a model.
-
-    Raises:
-        WeightsError: If there is none.
-    """
+    """The file behind the name of a model; raises WeightsError if there is none."""
     given = name.removeprefix(PREFIX)
     if is_path(given):
         path = expanded(given)

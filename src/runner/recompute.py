@@ -70,11 +70,7 @@ class RecomputationInterrupt(KeyboardInterrupt):
 
 
 def amount(text: str, option: str = "--verify") -> Amount:
-    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``.
-
-    Raises:
-        RunError: If it is neither.
-    """
+    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``; raises RunError if it is neither."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
     number = float(match[1]) if match else 0.0
     if match is not None and match[2] and 0 < number <= 100:

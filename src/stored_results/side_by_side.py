@@ -90,11 +90,7 @@ def dataset_id(evaluation: Evaluation) -> int:
 
 
 def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
-    """The reported evaluation of a cell, among those that are not imported.
-
-    Raises:
-        StoreError: If there is none.
-    """
+    """The reported evaluation of a cell, among those that are not imported; raises StoreError if there is none."""
     own = _own(store.evaluations.find([model], [setting]))
     if not own:
         store.names.require("model", model)
@@ -357,10 +353,6 @@ def clusters_in(samples: SampleTable, table: SideBySide) -> Array | None:
 
 
 def require_binary(table: SideBySide, score: str, what: str) -> None:
-    """Checks that scores are 0 or 1.
-
-    Raises:
-        StoreError: If a score is neither 0 nor 1.
-    """
+    """Checks that scores are 0 or 1; raises StoreError if a score is neither 0 nor 1."""
     if not table.binary:
         raise StoreError(f"{what} needs a score of 0 and 1, such as top1; {score} on {table.eval_setting} is not")

@@ -63,11 +63,7 @@ def lines(function: types.FunctionType) -> list[str]:
 
 
 def text_of(path: str) -> str:
-    """The text of a file as it was run last, or as it is now if it was not run.
-
-    Raises:
-        OSError: If it cannot be read.
-    """
+    """The text of a file as it was run last, or as it is now if it was not run; raises OSError if it cannot be read."""
     known = _texts.get(path)
     return known[-1] if known else Path(path).read_text(encoding="utf-8")
 

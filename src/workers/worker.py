@@ -178,11 +178,7 @@ class Writer:
         self.check()
 
     def close(self) -> None:
-        """Stores what is queued and ends the thread.
-
-        Raises:
-            StoreError: If something could not be stored.
-        """
+        """Stores what is queued and ends the thread; raises StoreError if something could not be stored."""
         self._tell_reads()
         self._queue.put(None)
         self._thread.join()

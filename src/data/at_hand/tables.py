@@ -87,11 +87,7 @@ def columns_of(columns: Mapping[str, Sequence[Any]], where: str) -> Columns:
 
 
 def picture_in(value: Any, where: str, base: Path | None) -> Any:
-    """The image in a cell: a `Path`, encoded bytes, or a picture in memory.
-
-    Raises:
-        DataError: If the cell is empty.
-    """
+    """The image in a cell: a `Path`, encoded bytes, or a picture in memory; raises DataError if the cell is empty."""
     file = _file_of(value)
     if file is not None:
         return (base or Path()) / file

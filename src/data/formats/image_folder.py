@@ -125,11 +125,7 @@ def image_files(
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Returns the entries of a folder.
-
-    Raises:
-        DataError: If it cannot be read.
-    """
+    """Returns the entries of a folder; raises DataError if it cannot be read."""
     try:
         return list(os.scandir(folder))
     except OSError as error:

@@ -150,11 +150,7 @@ class ClassVocabulary:
 
 @lru_cache(maxsize=8)
 def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
-    """The classes of one of `SUBSETS`.
-
-    Raises:
-        DataError: If timm, which has the tables, is not installed.
-    """
+    """The classes of one of `SUBSETS`; raises DataError if timm, which has the tables, is not installed."""
     ids = (information() / SUBSETS[subset]).read_text(encoding="utf-8").split()
     lemmas = [_lemmas().get(class_id, "") for class_id in ids]
     synonyms = [[part.strip() for part in lemma.split(",") if part.strip()] for lemma in lemmas]

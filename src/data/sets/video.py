@@ -104,11 +104,7 @@ def metadata_file(root: Path, name: str) -> Path:
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The content of a metadata file.
-
-    Raises:
-        DataError: If it is missing or not JSON.
-    """
+    """The content of a metadata file; raises DataError if it is missing or not JSON."""
     path = metadata_file(root, name)
     try:
         return json.loads(path.read_text(encoding="utf-8"))

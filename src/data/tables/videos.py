@@ -227,11 +227,7 @@ class VideoTable:
         return {"table": self.name, "tsv_reading": self.tsv_reading, **shows}
 
     def open(self) -> VideoSource:
-        """The rows.
-
-        Raises:
-            DataError: If the table is missing or not in the format.
-        """
+        """The rows; raises DataError if the table is missing or not in the format."""
         options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required}
         options["subtitles"] = self.subtitles
         if self.name.endswith(".tsv"):

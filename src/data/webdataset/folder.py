@@ -38,11 +38,7 @@ class WebDatasetFolder:
         self.split = split
 
     def location(self) -> str | Path:
-        """The folder, or its URL.
-
-        Raises:
-            DataError: If it is not found below the data root.
-        """
+        """The folder, or its URL; raises DataError if it is not found below the data root."""
         if self.root is not None:
             return self.root if is_url(self.root) else expanded(self.root)
         return find_webdataset(str(self.name))
@@ -62,11 +58,7 @@ class WebDatasetFolder:
 
 
 def check_name(name: str) -> None:
-    """Checks that a name stays below a folder.
-
-    Raises:
-        DefinitionError: If it does not.
-    """
+    """Checks that a name stays below a folder; raises DefinitionError if it does not."""
     if "\\" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise DefinitionError(f"{PREFIX}{name}: the part after {PREFIX} must name a folder below the data root")
 

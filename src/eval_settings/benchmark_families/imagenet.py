@@ -111,11 +111,7 @@ class ImageNetDataset(StandardDataset):
 
 
 def parted(dataset: Dataset) -> Dataset:
-    """A data set of which only a part may be there.
-
-    Raises:
-        DefinitionError: If it is there as a whole or not at all.
-    """
+    """A data set of which only a part may be there; raises DefinitionError if it is there as a whole or not at all."""
     partly = getattr(dataset, "partly", None)
     if not callable(partly):
         raise DefinitionError(f"{type(dataset).__name__} is there as a whole or not at all")

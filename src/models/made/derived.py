@@ -52,20 +52,12 @@ class DerivedModel(ModelDefinition):
         return {}
 
     def make_network(self) -> Any:
-        """Refuses: it has no network of its own.
-
-        Raises:
-            UnsupportedError: Always.
-        """
+        """Refuses, by an UnsupportedError: it has no network of its own."""
         raise UnsupportedError(
             f"{self.name} has no network: its outputs are computed from the stored outputs of"
             f" {' and '.join(self.made_of)}; wiseft: and soup: make models of weights"
         )
 
     def load(self, options: LoadOptions) -> Any:
-        """Refuses, as `make_network`.
-
-        Raises:
-            UnsupportedError: Always.
-        """
+        """Refuses, by an UnsupportedError, as `make_network`."""
         return self.make_network()

@@ -275,11 +275,7 @@ def _limit(name: str, images: Any, pixels: dict[str, int]) -> None:
 
 
 def load(name: str, folder: Path, processor: Any, dtype: torch.dtype) -> Chat:
-    """The model with its weights, on the CPU.
-
-    Raises:
-        WeightsError: If weights are missing.
-    """
+    """The model with its weights, on the CPU; raises WeightsError if weights are missing."""
     import transformers
 
     library: Any = transformers

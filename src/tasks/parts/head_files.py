@@ -33,11 +33,7 @@ def head_files() -> list[Path]:
 
 
 def head_digests() -> list[str]:
-    """The digests of the heads in use.
-
-    Raises:
-        DataError: If a file cannot be read.
-    """
+    """The digests of the heads in use; raises DataError if a file cannot be read."""
     return [remembered_digest(file) for file in head_files()]
 
 
