@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.formats.text_records import SUFFIXES
+from testbed.data.source import Source
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.inputs import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, active
 from testbed.paths import data_root, expanded
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import Source
 
 NAME = "clip-cc-bench"
 FILE = f"{NAME}/ground_truth/clip_cc_dataset.json"

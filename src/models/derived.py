@@ -11,10 +11,10 @@ keeps by their results on SETTING.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError
 from testbed.inputs import active
+from testbed.models.base.definition import ModelDefinition
 from testbed.models.made import derived
 from testbed.models.made.averaged import averaged
 from testbed.models.made.derived import DerivedModel
@@ -35,11 +35,7 @@ from testbed.models.made.names import (
     marked,
     parse,
 )
-from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.models.base.definition import ModelDefinition
-    from testbed.registry import Catalog
+from testbed.registry import Catalog, registry
 
 RULES = {
     (ENSEMBLE, ""): derived.PROBABILITIES,

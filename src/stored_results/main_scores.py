@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from testbed.db.store import Store
 from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
 from testbed.stored_results.side_by_side import evaluations_on
-
-if TYPE_CHECKING:
-    from testbed.db.store import Store
 
 _SHOWN = 12  # names in a message
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_lists import FileImages
@@ -23,9 +22,6 @@ from testbed.data.left_out import (
     printable,
 )
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 
 class ImageFolder(FileImages):

@@ -13,15 +13,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.calls import reason_of
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_lists import FileImages
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 METADATA_FOLDERS = ("metadata", "misc", "")
 REACH = 10  # frames to each side of an anchor

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from testbed.data.sets.imagenet import class_names, templates
+from testbed.data.source import ImageSource
 from testbed.data.webdataset.folder import WebDatasetFolder, webdataset_instead
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, StandardDataset
 from testbed.paths import data_root
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 NUM_CLASSES = 1000
 
