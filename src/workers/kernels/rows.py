@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from testbed.entities import Chunk, SampleInfo
-from testbed.graph.nodes import FITTED, IMAGES, OWN, Combine, Given, OutputsOp, Steps
+from testbed.graph.nodes import FITTED, IMAGES, OWN, Given, OutputsOp, Steps
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.values import RowValues
 from testbed.process.profiling import stage
 from testbed.tasks.image_embedding import KIND
 from testbed.workers.context import Context
 from testbed.workers.kernels.kernel import ShardDone, ShardKernel, ShardProgress
+
+if TYPE_CHECKING:
+    from testbed.graph.nodes import Combine
 
 
 class StoredKernel(ShardKernel):
