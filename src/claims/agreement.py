@@ -172,11 +172,7 @@ def _scale(unit: str) -> int:
 
 
 def in_words(found: ClaimComparison, about: bool = True) -> str:
-    """A comparison as a line.
-
-    Args:
-        about: Whether the line begins with the model, the setting and the metric.
-    """
+    """A comparison as a line, which begins with the model, the setting and the metric if ``about`` is set."""
     what = f"{found.model} on {found.eval_setting}: " if about else ""
     what += "" if found.slice == OVERALL and found.metric == "top1" else f"{_metric(found)} "
     return f"{what}published {_value(found.published, found)} ({found.source}); {measured_in_words(found)}"

@@ -298,11 +298,7 @@ def _decoded(container: Any, stream: Any, part: _Part) -> Iterator[Any]:
 
 
 class _Jpegs:
-    """Frames as JPEG files. One converter serves all frames of a video, since making one takes time.
-
-    Args:
-        area: As `Frames.area`.
-    """
+    """Frames as JPEG files, by one converter for all frames of a video, since making one takes time."""
 
     def __init__(self, area: int) -> None:
         from av.video.reformatter import VideoReformatter

@@ -31,11 +31,7 @@ WORDS = {
 
 
 class PairsFile:
-    """A file of pairs.
-
-    Args:
-        name: The data set's name, for messages.
-    """
+    """A file of pairs."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name

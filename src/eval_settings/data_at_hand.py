@@ -25,11 +25,7 @@ class _Data(Protocol):
 
 
 class DataFile:
-    """A data file below the data root: a table, an archive, shards.
-
-    Args:
-        name: The setting's name, ``file/`` and the path.
-    """
+    """A data file below the data root, named ``file/`` and its path: a table, an archive, shards."""
 
     named_when_opened = True  # its classes are known by name once it is open
 

@@ -58,11 +58,7 @@ FACE_ATTRIBUTES = ("age", "gender", "race", "race_binary")
 
 
 class DataCompFolder:
-    """A split of one of DataComp's webdatasets.
-
-    Args:
-        name: The setting.
-    """
+    """A split of one of DataComp's webdatasets."""
 
     named_when_opened = True
 

@@ -23,11 +23,7 @@ PACKAGE = "imagenet_w"
 
 
 def watermark(image: torch.Tensor) -> torch.Tensor:
-    """The image with the published watermark, rounded to 8 bits as the package does.
-
-    Args:
-        image: Float tensor [3, H, W] in [0, 1].
-    """
+    """An image, float [3, H, W] in [0, 1], with the published watermark, rounded to 8 bits as in the package."""
     marked: torch.Tensor = _writer(min(image.shape[-2:]))(image)
     return marked
 

@@ -20,11 +20,7 @@ from testbed.registry import registry
 
 
 class FramesDataset(StandardDataset):
-    """The sets of frames of one of the two.
-
-    Args:
-        name: The folder below the data root.
-    """
+    """The sets of frames of one of the two, by its folder below the data root."""
 
     def spec(self) -> dict[str, Any]:
         """Returns the folder."""

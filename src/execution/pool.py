@@ -39,11 +39,7 @@ class WorkerMessage:
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """A worker has ended.
-
-    Attributes:
-        cause: The cause of an abnormal end; None if all work was done.
-    """
+    """A worker has ended, abnormally if there is a cause."""
 
     slot: int
     cause: str | None

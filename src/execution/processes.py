@@ -55,11 +55,7 @@ class ProcessExecutor:
 
 
 class Processes:
-    """Starts workers as processes and communicates with them through pipes.
-
-    Args:
-        devices: One process is started per device.
-    """
+    """Starts workers as processes, one per device, and communicates with them through pipes."""
 
     printed = "above"
 

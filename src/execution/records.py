@@ -41,11 +41,7 @@ class RunRecords:
         self._contents: dict[frozenset[Use], Record] = {}
 
     def of(self, cell: Cell, earlier: Mapping[str, Any] | None = None) -> Record:
-        """The record of a cell, from what its code has read so far.
-
-        Args:
-            earlier: An earlier record to include, if only some of the outputs were recomputed.
-        """
+        """The record of a cell, from what its code has read so far, and from an earlier record of a part of it."""
         with self._lock:
             uses = frozenset(self._uses_of(cell) | (_uses_in(earlier) if earlier is not None else set()))
             if uses not in self._contents:

@@ -75,23 +75,13 @@ class Graph:
         return OutputsOf(setting)
 
     def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:
-        """Embeddings of images, stored once for each different image.
-
-        Args:
-            of: The setting with the images; default this one.
-            by: The model; default the one under test.
-        """
+        """Embeddings of the images of this or another setting, stored once for each; by this or another model."""
         return OutputsOf(of or self.setting.name, IMAGE_EMBEDDINGS, by)
 
     # One value for each request -----------------------------------------------------------------------------------
 
     def text_embeddings(self, texts: Callable[[EvalSetting, Values], Sequence[str]], by: str = "") -> Items:
-        """Embeddings of texts, each embedded once for each model.
-
-        Args:
-            texts: Lists them.
-            by: The model; default the one under test.
-        """
+        """Embeddings of listed texts, each embedded once for each model; by this or another model."""
         return Items(TextEmbeddings(self.setting.language), texts, by)
 
     def answers(

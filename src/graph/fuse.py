@@ -72,12 +72,7 @@ class Member:
 
 
 def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunOptions) -> list[Pass]:
-    """All passes of a run, in the order in which they should begin.
-
-    Args:
-        members: The cells whose outputs are computed.
-        scored: The cells that are scored with items.
-    """
+    """All passes of a run, in the order to begin: over samples, then over the items that cells are scored with."""
     seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
     passes = group(seeing, options.batch_size, options.share_passes, options.decoded_cache > 0)
     for each in members:

@@ -271,9 +271,5 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
 
 
 def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
-    """Returns when each evaluation began, which identifies it among others of its cell in any store.
-
-    Args:
-        evaluations: Role → the id of the evaluation.
-    """
+    """Role → when its evaluation began, which identifies it among others of its cell in any store."""
     return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}

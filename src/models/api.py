@@ -150,11 +150,7 @@ class ApiFamily:
 
 
 def usual_url(*variables: str) -> str:
-    """The server that is meant where none is named: that of a variable, or OpenAI's.
-
-    Args:
-        *variables: Those that come before `BASE_URLS`.
-    """
+    """The server that is meant where none is named: that of these variables or `BASE_URLS`, or OpenAI's."""
     named = (os.environ.get(each, "").strip() for each in (*variables, *BASE_URLS))
     return next(filter(None, named), OPENAI)
 

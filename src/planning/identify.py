@@ -250,11 +250,7 @@ def _network(model: OpenedModel) -> dict[str, Any]:
 
 
 def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, Any]:
-    """Describes what determines a setting's metrics besides the stored values, with the code of a user's task.
-
-    Args:
-        files: Is filled with the source files of what is described.
-    """
+    """Describes what determines metrics besides stored values; adds the files of a user's code to ``files``."""
     task = get_task(setting.task)
     view = describe_fields(task.view_spec(setting), files)
     return {**view, "task": describe(type(task), files)} if own_code.is_own_class(type(task)) else view

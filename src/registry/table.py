@@ -203,11 +203,7 @@ class Registry(Generic[T]):
         return None
 
     def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
-        """The error for an unknown name: a family's explanation, else the nearest names.
-
-        Args:
-            others: Other names that could be meant.
-        """
+        """The error for an unknown name: a family's explanation, else the nearest names, ``others`` among them."""
         reason = self.explain(name)
         if reason is not None:
             return UnknownNameError(f"{self.noun} {name!r}: {reason}")

@@ -60,11 +60,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class VerifiedCell:
-    """A cell that was verified.
-
-    Attributes:
-        differing: The ids of the samples that differ.
-    """
+    """A cell that was verified, with the ids of the samples that differ."""
 
     evaluation: Evaluation
     certificate: Certificate

@@ -102,11 +102,7 @@ def curves(
 
 
 def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
-    """The checkpoints of training runs that were torn, or whose evaluation failed, by run, step and setting.
-
-    Args:
-        runs: Their folders; None: all.
-    """
+    """The torn or failed checkpoints of these training runs (None: all), by run, step and setting."""
     cells = _cells(store, runs)
     done = {(of.run, of.step, each.eval_setting) for each, of in cells if each.status == "complete"}
     failed = {

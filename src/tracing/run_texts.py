@@ -22,12 +22,7 @@ _unsure: set[str] = set()  # files that may have been edited between their impor
 
 
 def remember(file: str, late: bool = False) -> None:
-    """Keeps the text of a file that is being run.
-
-    Args:
-        file: Its absolute path.
-        late: True if it was run before tracing began; then its text may be another one already.
-    """
+    """Keeps the text of a file that is being run, or was run before tracing began and may have changed since."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()

@@ -104,11 +104,7 @@ def note(path: str, version: str) -> None:
 
 
 def wrote(path: str, made: bool) -> None:
-    """Notes that the user's code writes a file; this change does not count as an edit.
-
-    Args:
-        made: True if it did not exist before.
-    """
+    """Notes that the user's code writes or makes a file; this change does not count as an edit."""
     _written[path] = made or is_made(path)
 
 

@@ -126,12 +126,7 @@ class LanguageError(DefinitionError):
 
 
 def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
-    """Replaces open_clip encoders by the captioners that they contain if the task is captioning.
-
-    Args:
-        models: Canonical names.
-        task: The option ``--task``.
-    """
+    """Replaces open_clip encoders by the captioners that they contain if ``--task`` is captioning."""
     if task != "captioning":
         return list(models)
     from testbed.models.open_clip_coca import PREFIX

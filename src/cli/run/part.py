@@ -49,11 +49,7 @@ class RunPart:
         return request
 
     def settings(self, catalog: Catalog, scorers: Sequence[str]) -> Sequence[str]:
-        """Returns the settings of a run that names none.
-
-        Args:
-            scorers: Names, patterns or collections of ``--scorers``.
-        """
+        """Returns the settings of a run that names none; ``scorers`` are as the user wrote them."""
         return ()
 
     def watching(self, progress: Progress, options: RunOptions) -> AbstractContextManager[Progress]:

@@ -49,12 +49,7 @@ class Table:
     class_names: Mapping[str, list[str]] = field(default_factory=dict)
 
     def items(self, label: str, base: Path | None = None) -> Items:
-        """The samples; see `columns_of` for the errors.
-
-        Args:
-            label: A name for people.
-            base: The folder of relative paths; default the working folder.
-        """
+        """The samples, with paths relative to ``base`` or the working folder; see `columns_of` for the errors."""
         image, target = columns_of(self.columns, self.where)
         images, labels = self.columns[image], self.columns[target]
         on_disk = all(_file_of(value) is not None for value in images)

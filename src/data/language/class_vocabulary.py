@@ -163,11 +163,7 @@ def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
 
 
 def names_read(view: Mapping[str, Any]) -> list[str] | None:
-    """The names, for people, of the outputs that a view of logits has; None if classes were not matched by name.
-
-    Args:
-        view: The part of an identity that determines an evaluation's metrics.
-    """
+    """The names of the outputs in a view of logits, for people; None if classes were not matched by name."""
     read = view.get(READ_AS)
     if read is None:
         return None

@@ -66,11 +66,7 @@ class FrameSets(FileImages):
 
 
 class ClassMap:
-    """The ImageNet classes of each video class that has any.
-
-    Args:
-        root: The data set's folder; ``rev_class_idx_map.json`` in it gives ImageNet's classes of each video class.
-    """
+    """The ImageNet classes of each video class that has any, by ``rev_class_idx_map.json`` in its folder."""
 
     def __init__(self, root: Path) -> None:
         given = read_json(root, "rev_class_idx_map.json")
