@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from demo import Cells, cells_of, largest_difference, same_bits
 from findings import Findings, part
-from memory import Memory
+from memory import MIB, RELEASED, Memory
 from PIL import Image
 from runs import GRACE, Run, ended_at_exit, on_device
 
