@@ -15,7 +15,7 @@ from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import refusal_lines, silence_in_words, silences, unreadable_in_words
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
-from testbed.console.output import count, grid, say
+from testbed.console.output import count, grid, say, say_some
 from testbed.console.unread_answers import print_unread
 from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
@@ -136,11 +136,7 @@ def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without images), and missing classes."""
     from testbed.graph.cells import left_out_lines
 
-    lines = left_out_lines(found)
-    for line in lines[:SHOWN_REASONS]:
-        say(line)
-    if len(lines) > SHOWN_REASONS:
-        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show lists them")
+    say_some(left_out_lines(found), SHOWN_REASONS, "Data: {} more such lines; testbed show lists them")
 
 
 def unexpected(found: LeftOuts) -> bool:
@@ -172,21 +168,14 @@ def _print_unreadable(
 
 def _print_refusals(results: Sequence[Any]) -> None:
     """Prints what models refused, and why; refusals count as wrong."""
-    lines = refusal_lines(results)
-    for line in lines[:SHOWN_REASONS]:
-        say(f"Refused: {line}")
-    if len(lines) > SHOWN_REASONS:
-        say(f"Refused: samples of {len(lines) - SHOWN_REASONS} more cells; testbed show shows them")
+    lines = [f"Refused: {line}" for line in refusal_lines(results)]
+    say_some(lines, SHOWN_REASONS, "Refused: samples of {} more cells; testbed show shows them")
 
 
 def _print_silences(results: Sequence[Any]) -> None:
     """Prints which answers judges gave no verdict on, and why; these are not scored."""
-    found = silences(results)
-    for record in found[:SHOWN_REASONS]:
-        say(f"No verdict: {silence_in_words(record)}")
-    if len(found) > SHOWN_REASONS:
-        more = len(found) - SHOWN_REASONS
-        say(f"No verdict: {more} more reasons; testbed show --slices shows them")
+    lines = [f"No verdict: {silence_in_words(record)}" for record in silences(results)]
+    say_some(lines, SHOWN_REASONS, "No verdict: {} more reasons; testbed show --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
@@ -202,12 +191,10 @@ def describe_not_finite(found: Any) -> str:
 
 def _print_not_finite(results: Sequence[Any]) -> None:
     """Prints the cells with non-finite outputs: the model is broken, or overflows its precision."""
-    found = not_finite(results)
-    for result in found[:SHOWN_REASONS]:
-        say(f"Not finite: {result.model} on {result.eval_setting}: {describe_not_finite(result)}")
-    if len(found) > SHOWN_REASONS:
-        more = len(found) - SHOWN_REASONS
-        say(f"Not finite: outputs of {more} more cells; testbed show shows them")
+    lines = [
+        f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}" for each in not_finite(results)
+    ]
+    say_some(lines, SHOWN_REASONS, "Not finite: outputs of {} more cells; testbed show shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
@@ -282,11 +269,11 @@ def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
     by_reason: dict[str, list[str]] = {}
     for outcome in outcomes:
         by_reason.setdefault(outcome.reason, []).append(f"{outcome.model} on {outcome.setting}")
-    for reason, cells in list(by_reason.items())[:SHOWN_REASONS]:
-        where = cells[0] if len(cells) == 1 else f"{len(cells)} cells"
-        say(f"{heading}: {where}: {reason}")
-    if len(by_reason) > SHOWN_REASONS:
-        say(f"{heading}: {len(by_reason) - SHOWN_REASONS} more reasons; each is in the store")
+    lines = [
+        f"{heading}: {cells[0] if len(cells) == 1 else f'{len(cells)} cells'}: {why}"
+        for why, cells in by_reason.items()
+    ]
+    say_some(lines, SHOWN_REASONS, f"{heading}: {{}} more reasons; each is in the store")
 
 
 SHOWN = 12
@@ -295,11 +282,7 @@ SHOWN_NAMES = 5
 
 def print_prompts(report: Report) -> None:
     """Prints the origin of prompts that do not come from a file, and which class names are equal."""
-    lines = lines_of_prompts(report)
-    for line in lines[:SHOWN]:
-        say(line)
-    if len(lines) > SHOWN:
-        say(f"Prompts: {len(lines) - SHOWN} more such lines")
+    say_some(lines_of_prompts(report), SHOWN, "Prompts: {} more such lines")
 
 
 def lines_of_prompts(report: Report) -> list[str]:
