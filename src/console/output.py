@@ -27,12 +27,12 @@ def say(text: str, err: bool = False) -> None:
     click.echo(prose(text), err=err)
 
 
-def say_some(lines: Sequence[str], most: int, more: str) -> None:
-    """Prints the first sentences; then ``more``, with the number of the others in the place of ``{}``."""
+def say_some(lines: Sequence[str], most: int, more: str, noun: str = "") -> None:
+    """Prints the first sentences; then ``more``, with the number of the others (of a noun) in the place of ``{}``."""
     for line in lines[:most]:
         say(line)
     if len(lines) > most:
-        say(more.format(len(lines) - most))
+        say(more.format(count(len(lines) - most, noun) if noun else len(lines) - most))
 
 
 def footnote(text: str) -> None:

@@ -229,11 +229,8 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
         and comparison.slice == OVERALL
         and comparison.metric == main.get(comparison.eval_setting)
     ]
-    lines = in_lines(told)
-    for line in lines[:SHOWN_REASONS]:
-        say(line)
-    if len(lines) > SHOWN_REASONS:
-        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show lists them")
+    more = "{} beside published ones; testbed show lists them"
+    say_some(in_lines(told), SHOWN_REASONS, more, "more number")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
