@@ -57,13 +57,7 @@ def shares() -> Callable[[str, float], None]:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Formats a table with columns of minimal width; a narrow terminal gets several tables.
-
-    Args:
-        header: The column headers.
-        rows: The cells of each row.
-        right: The columns of numbers.
-    """
+    """Formats a table with columns of minimal width, numbers to the right; several on a narrow terminal."""
     return fitted(header, rows, right, line_width())
 
 

@@ -90,11 +90,5 @@ class Graph:
         by: str = "",
         config: GenerationConfig | None = None,
     ) -> Items:
-        """Answers to messages, such as a judge's verdicts; each different message is answered once.
-
-        Args:
-            messages: Lists them; they hold texts only.
-            by: The model; default the one under test.
-            config: How text is generated.
-        """
+        """Answers to listed messages of texts, such as a judge's verdicts; each different one is answered once."""
         return Items(Answers(config or GenerationConfig()), messages, by)

@@ -201,13 +201,7 @@ def embedded_pass(number: int, member: Member) -> Pass:
 
 
 def generation_pass(number: int, member: Member, batch_size: int | None) -> Pass:
-    """The pass of a cell whose model answers messages.
-
-    Args:
-        number: Its id.
-        member: The cell.
-        batch_size: Messages at once; None takes the model's own number.
-    """
+    """The pass of a cell whose model answers messages, so many at once; None takes the model's own number."""
     size = _batch_size(member, batch_size)
     return Pass(
         id=number,

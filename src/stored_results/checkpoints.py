@@ -80,13 +80,7 @@ class Failure:
 def curves(
     store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
 ) -> list[TrainingCurve]:
-    """The curves of training runs.
-
-    Args:
-        runs: Their folders; None: all.
-        settings: None: all.
-        metric: None: the main one of each setting.
-    """
+    """The curves of runs (by folder) on settings (None: all) by a metric (None: the main one of each setting)."""
     wanted = None if settings is None else list(settings)
     cells = _cells(store, runs, wanted)
     of = {each.id: checkpoint for each, checkpoint in cells if each.status == "complete"}

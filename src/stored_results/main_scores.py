@@ -14,15 +14,7 @@ _SHOWN = 12  # names in a message
 
 
 def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
-    """Returns whether a larger value is better.
-
-    Args:
-        spec: The metric or score.
-        asked: What the user says, which counts before what is declared.
-
-    Raises:
-        StoreError: If neither says it.
-    """
+    """Returns whether larger is better, as the user says, else as declared; raises StoreError if neither says it."""
     better = asked or spec.better
     if better in (HIGHER, LOWER):
         return better == HIGHER

@@ -229,14 +229,7 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
 
 
 def matching_models(store: Store, words: Iterable[str]) -> list[str]:
-    """Models with outputs by name or pattern; each once, in the given order.
-
-    Args:
-        words: Names and patterns.
-
-    Raises:
-        UnknownNameError: If a pattern matches none.
-    """
+    """Models with outputs by name or pattern, in order, each once; raises UnknownNameError if a pattern has none."""
     words = list(words)
     if not any(_is_pattern(word) for word in words):
         return list(dict.fromkeys(words))

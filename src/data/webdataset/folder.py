@@ -118,14 +118,7 @@ def _folder_names(name: str) -> list[str]:
 
 
 def webdataset_instead(name: str, split: str) -> WebDatasetFolder | None:
-    """A split of the webdataset of a named data set below the data root, for use if its original files are missing.
-
-    Args:
-        name: Such as ``cifar10``.
-
-    Returns:
-        None if there is no such folder, or it does not have the split.
-    """
+    """A split of a named set's webdataset below the data root, in place of missing files; None without it."""
     root = data_root()
     folders = [root / folder for folder in _folder_names(name)] if root is not None else []
     folder = next((folder for folder in folders if folder.is_dir()), None)

@@ -236,14 +236,7 @@ class Prompts:
             raise DefinitionError(str(error)) from None
 
     def texts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
-        """Returns the prompts of each class.
-
-        Args:
-            dataset_classes: As `spec`.
-
-        Raises:
-            DefinitionError: If a class has none.
-        """
+        """Returns the prompts of each class, named as by `spec`; raises DefinitionError if a class has none."""
         return prompts_of(self.spec(dataset_classes), self.setting)
 
 

@@ -96,13 +96,7 @@ def _read(file: Path) -> torch.Tensor:
 
 
 def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) -> list[Path]:
-    """Writes the heads of zero-shot evaluations as ``<model>_<setting>.npy``; returns the files.
-
-    Args:
-        store: Where they are.
-        evaluations: Those that are not zero-shot are skipped.
-        folder: Made if need be.
-    """
+    """Writes the heads of those evaluations that are zero-shot as ``<model>_<setting>.npy``; returns the files."""
     import numpy as np
 
     written = []

@@ -111,14 +111,7 @@ class ShardBuffer:
         self.errors.update(batch.errors)
 
     def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """The outputs so far.
-
-        Args:
-            kinds: Evaluation id → the kind of its outputs.
-
-        Returns:
-            The outputs of these evaluations, and the errors of unreadable samples for each.
-        """
+        """The outputs so far of evaluations, by their kinds, and the errors of unreadable samples for each."""
         chunks = [
             Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
             for evaluation_id, kind in kinds.items()
