@@ -72,11 +72,7 @@ class StorePart:
 
 
 def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows whose keys do not exist yet.
-
-    Raises:
-        StoreError: If SQLite or Postgres could not store a text.
-    """
+    """Inserts rows whose keys do not exist yet; raises StoreError if SQLite or Postgres could not store a text."""
     if not rows:
         return
     check_texts(table, rows)

@@ -116,11 +116,7 @@ class Download:
             self._event.record(torch.cuda.current_stream(values.device))
 
     def wait(self) -> torch.Tensor:
-        """The tensor on the host, when it has arrived.
-
-        Raises:
-            RuntimeError: If the device failed meanwhile.
-        """
+        """The tensor on the host, when it has arrived; raises RuntimeError if the device failed meanwhile."""
         if self._event is not None:
             self._event.synchronize()
         return self._values

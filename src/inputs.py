@@ -163,11 +163,7 @@ class Inputs:
 
     @classmethod
     def from_environment(cls) -> Inputs:
-        """Reads the inputs from the user's environment variables.
-
-        Raises:
-            DataError: If a numeric one is not a number.
-        """
+        """Reads the inputs from the user's environment variables; raises DataError if a numeric one is not a number."""
         return cls(
             data_root=os.environ.get(ENV_DATA),
             predictions=os.environ.get(ENV_PREDICTIONS),

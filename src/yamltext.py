@@ -30,11 +30,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 def from_yaml(text: str) -> Any:
-    """The value in a YAML text.
-
-    Raises:
-        YamlError: If it is not YAML, or gives a key twice.
-    """
+    """The value in a YAML text; raises YamlError if it is not YAML, or gives a key twice."""
     try:
         return yaml.load(text, _Loader)
     except Exception as error:  # yaml raises almost anything on a value that is not of the type that its tag names

@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from demo import GRACE, Cells, Run, cells_of, ended_at_exit, largest_difference, on_device, same_bits
+from demo import Cells, cells_of, largest_difference, same_bits
 from findings import Findings, part
+from memory import MIB, RELEASED, Memory
 from PIL import Image
+from runs import GRACE, Run, ended_at_exit, on_device
 
-MIB = 2**20
 SAME, HALVED = 1e-5, 1e-4  # how much logits may differ: of the same batches, and of smaller ones
-RELEASED = 64 * MIB  # how much more of the card may be used after a run than before it
 CONTEXT = 1536 * MIB  # what a process may take of a card besides tensors
 ROOM = 1536 * MIB  # what the model with too large batches may take of the card
-LOOK = 0.01  # seconds between two looks at the memory
 CLASSES = 10
 
 # Registers networks with random weights, and settings on the photos. Each process notes what it does in a folder.
@@ -153,53 +150,6 @@ class SharingSizes:
 
 FULL = SharingSizes(images=400, size=224, batch=32, weights=2**29, sleep=0.1)
 TINY = SharingSizes(images=24, size=56, batch=4, weights=2**16, sleep=0.1)
-
-
-class Memory:
-    """Looks at how much of a card is used, in a thread.
-
-    Args:
-        device: Such as ``"cuda:0"``.
-    """
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self.before = self.used()
-        self.looks: list[tuple[float, int]] = []  # seconds of the monotonic clock, bytes
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def used(self) -> int:
-        """Bytes of the card that all processes use together."""
-        free, total = torch.cuda.mem_get_info(self.device)
-        return total - free
-
-    def __enter__(self) -> Memory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._end.wait(LOOK):
-            self.looks.append((time.monotonic(), self.used()))
-
-    def peak(self) -> int:
-        """The most that was used above what was used before, in bytes."""
-        return max((used for _, used in self.looks), default=self.before) - self.before
-
-    def least_since(self, moment: float) -> int:
-        """The least that was used since a moment above what was used before, in bytes."""
-        return min((used for when, used in self.looks if when >= moment), default=self.before) - self.before
-
-    def left(self, seconds: float = 5.0) -> int:
-        """The increase in used bytes, measured when it is small or the time is over."""
-        end = time.monotonic() + seconds
-        while (more := self.used() - self.before) > RELEASED and time.monotonic() < end:
-            time.sleep(0.05)
-        return more
 
 
 class Lab:

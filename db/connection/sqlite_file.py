@@ -58,7 +58,6 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
     """Returns a function that opens a SQLite file.
 
     Args:
-        path: The file.
         mode: ``"read"``, ``"write"``, or ``"create"``, which may create the file.
 
     Raises:

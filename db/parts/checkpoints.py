@@ -28,12 +28,7 @@ class Checkpoints(StorePart):
 
     @retried
     def claim(self, evaluation_id: int, what: str) -> bool:
-        """Claims a notification about a checkpoint's evaluation; returns whether it was unclaimed.
-
-        Args:
-            evaluation_id: An evaluation of a checkpoint.
-            what: The kind and the receiver of the notification.
-        """
+        """Claims a notification about a checkpoint's evaluation; returns whether it was unclaimed."""
         with self.writing() as session:
             row = session.scalars(_locked([evaluation_id])).one()
             told = _told(row)

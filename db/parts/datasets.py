@@ -44,11 +44,7 @@ class Datasets(StorePart):
 
     @retried
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
-        """Stores the samples of data sets whose list `repair` dropped; returns whether there were any.
-
-        Args:
-            datasets: Fingerprint → a data set.
-        """
+        """Stores samples, by fingerprint, of data sets whose list `repair` dropped; returns whether there were any."""
         lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
         with self.reading() as session:
             rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))

@@ -48,7 +48,6 @@ class Evaluations(StorePart):
         Samples that were unreadable in an earlier attempt are read again, unless another run is computing it.
 
         Args:
-            record: The cell.
             dataset_id: The id of its data set.
             model: Columns of the model's row, such as ``model_type``.
             eval_setting: Columns of the setting's row.
@@ -222,11 +221,7 @@ class Evaluations(StorePart):
 
     @retried
     def get(self, evaluation_id: int) -> Evaluation:
-        """Returns the evaluation with this id.
-
-        Raises:
-            StoreError: If it does not exist.
-        """
+        """Returns the evaluation with this id; raises StoreError if it does not exist."""
         with self.reading() as session:
             row = session.execute(with_names().where(EvaluationRow.id == evaluation_id)).first()
             if row is None:

@@ -76,11 +76,7 @@ class Leases(StorePart):
 
     @retried
     def begin_run(self, command: str) -> int:
-        """Records that a run of this process begins; later leases belong to it.
-
-        Args:
-            command: The command, for display.
-        """
+        """Records that a run of this process begins, with its command line; later leases belong to it."""
         place = this_process()
         with self.writing() as session:
             moment = _clock(session)
@@ -119,7 +115,6 @@ class Leases(StorePart):
         """Leases the parts of a range that are neither stored nor computed by another run.
 
         Args:
-            evaluation_ids: Evaluations.
             start: The first sample.
             stop: After the last sample.
             whole: Whether to lease nothing while another run computes the first samples of an evaluation, and with them
@@ -194,12 +189,7 @@ class Leases(StorePart):
 
     @retried
     def keep_only(self, ranges: Mapping[int, Ranges], requests: Mapping[str, Iterable[str]]) -> None:
-        """Releases this run's leases outside these ranges and requests.
-
-        Args:
-            ranges: Evaluation id → ranges of samples.
-            requests: Node → requests.
-        """
+        """Releases this run's leases outside these ranges of evaluations and these requests of nodes."""
         kept = {(node, text_key(request)) for node, several in requests.items() for request in several}
         with self.writing() as session:
             for lease in session.scalars(sa.select(LeaseRow).where(LeaseRow.run_id == self.run_id)):
@@ -230,11 +220,7 @@ class Leases(StorePart):
 
     @retried
     def runs(self, ids: Iterable[int] | None = None) -> list[RunInfo]:
-        """Returns runs, oldest first, with their current state: a crashed one is lost.
-
-        Args:
-            ids: Only these; None means all.
-        """
+        """Returns all runs, or those with these ids, oldest first, with their state: a crashed one is lost."""
         with self.reading() as session:
             chosen = sa.true() if ids is None else RunRow.id.in_(list(ids))
             rows = session.scalars(sa.select(RunRow).where(chosen).order_by(RunRow.id)).all()

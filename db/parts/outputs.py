@@ -106,7 +106,6 @@ class Outputs(StorePart):
         For a derived evaluation, these are rows of its source's outputs.
 
         Args:
-            evaluation_id: The evaluation.
             kind: The kind of outputs, such as ``"logits"``.
             verify: Whether to verify checksums.
 
@@ -136,7 +135,6 @@ class Outputs(StorePart):
         """Reads the outputs of some samples of an evaluation, which need not be complete.
 
         Args:
-            evaluation_id: The evaluation.
             kind: The kind of outputs, such as ``"logits"``.
             positions: Positions of the samples in the evaluation's own data set.
 
@@ -375,11 +373,7 @@ def _chunk_row(chunk: Chunk, payload: encoding.Payload, uri: str | None) -> dict
 
 
 def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
-    """The row of an evaluation.
-
-    Raises:
-        StoreError: If there is none.
-    """
+    """The row of an evaluation; raises StoreError if there is none."""
     row = session.get(EvaluationRow, evaluation_id)
     if row is None:
         raise StoreError(f"the store has no evaluation {evaluation_id}")

@@ -135,7 +135,6 @@ class Records(StorePart):
         It stays visible, like an evaluation of another definition, until a new one replaces it.
 
         Args:
-            evaluation_id: The evaluation.
             because: Description of the change.
             outputs: Whether its outputs are outdated, and with them all evaluations that share them; else only its
                 metrics.
@@ -198,8 +197,6 @@ class Records(StorePart):
         """Gives an evaluation the current identity and fingerprints, after a check found its outputs up to date.
 
         Args:
-            evaluation_id: The evaluation.
-            record: Its cell.
             metrics: Whether its metrics are also up to date; else the new fingerprint covers only its outputs.
         """
         with self.writing() as session:

@@ -61,12 +61,7 @@ def files_of(database: Database, session: Session, condition: Any) -> list[File]
 def delete_files(
     files: Iterable[File], left: Callable[[str, str], None] = lambda uri, why: log.debug("%s: %s", uri, why)
 ) -> None:
-    """Deletes the files that belong to this store; a place that does not answer is asked once.
-
-    Args:
-        files: The result of `files_of`.
-        left: Called with each file that stays, and the reason.
-    """
+    """Deletes the result of `files_of`; ``left`` is called with each file that stays, and the reason."""
     silent: set[str] = set()
     for file in files:
         if not file.ours:

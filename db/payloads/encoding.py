@@ -121,11 +121,7 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
 
 
 def width(dtype: str) -> int:
-    """Returns the number of bytes of one stored number.
-
-    Raises:
-        TypeError: If it is not a numeric type.
-    """
+    """Returns the number of bytes of one stored number; raises TypeError if it is not a numeric type."""
     import numpy as np
 
     known = np.dtype("u2" if dtype == BFLOAT16 else dtype)
@@ -138,7 +134,6 @@ def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REP
     """Checks that bytes match the checksum of the stored ones.
 
     Args:
-        data: The bytes.
         checksum: The stored checksum.
         what: Description of the bytes, for the message.
         repair: Instruction, for the message.
@@ -194,7 +189,6 @@ class External:
                 delete those of another.
             kind: The kind of outputs, such as ``logits``.
             start: The first sample.
-            payload: The payload.
         """
         folder = f"{self.base}/{owner}"
         try:
@@ -257,7 +251,6 @@ def read(place: Location, offset: int = 0, size: int | None = None) -> memoryvie
     """Reads the bytes of a payload, at most one more than its row declares.
 
     Args:
-        place: Its location.
         offset: The first byte.
         size: Number of bytes; None for all that follow.
 

@@ -56,11 +56,7 @@ class Location:
         return self.uri.rpartition("/")[0].rpartition("/")[0]
 
     def check(self) -> None:
-        """Checks that the outputs of this row can have this location.
-
-        Raises:
-            ValueError: If they cannot.
-        """
+        """Checks that the outputs of this row can have this location; raises ValueError if they cannot."""
         if not isinstance(self.size, int) or self.size < 0:
             raise ValueError("the row does not have their length")
         if not self._is_named_like_outputs():

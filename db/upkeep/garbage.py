@@ -50,7 +50,6 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     any URL.
 
     Args:
-        store: The store.
         bases: Payload URLs in addition to that of the store.
 
     Raises:
@@ -96,12 +95,7 @@ def _named(store: Store) -> tuple[list[Any], set[str]]:
 
 
 def _files(place: str, has_rows: bool) -> Iterable[tuple[str, int, float]]:
-    """URI, bytes and time of change of the payloads below a URL.
-
-    Args:
-        place: The URL.
-        has_rows: Whether rows refer to files there, so that it must exist.
-    """
+    """URI, bytes and time of change of the payloads below a URL, which must exist if rows refer to it."""
     try:
         root, listed = far.repeatedly(lambda: _listed(place, has_rows))
     except (OSError, ImportError, ValueError) as error:

@@ -24,11 +24,7 @@ _COLUMNS = tuple(getattr(OutputChunkRow, name) for name in ("uri", "kind", "star
 
 
 def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
-    """Drops the rows with missing files of an incomplete evaluation, so that a run recomputes them.
-
-    Returns:
-        The number of samples, and the location of their outputs.
-    """
+    """Drops an open evaluation's rows without files; returns the number of samples, and the files' place."""
     chunk = OutputChunkRow
     of_it = chunk.evaluation_id == evaluation_id
 
@@ -59,11 +55,7 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
 
 
 class LostFiles:
-    """Knows of which evaluations output files are missing; a place that does not answer is asked once.
-
-    Args:
-        database: Has the evaluations.
-    """
+    """Knows of which evaluations output files are missing; a place that does not answer is asked once."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

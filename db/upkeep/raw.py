@@ -35,7 +35,6 @@ def raw_rows(
     """Reads the rows of a table: by default all of them, from its first page to its last.
 
     Args:
-        database: The store's database.
         table: A class of `tables`.
         leave_out: Columns to skip.
         where: A column and a value that the rows must have.

@@ -10,10 +10,11 @@ import contextlib
 
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Events, Pool
+from testbed.execution.pool import Pool
 from testbed.execution.progress import Progress
 from testbed.execution.resources import MAX_DATA_WORKERS, Resources, no_tf32
 from testbed.execution.scheduler import Scheduler
+from testbed.execution.worker_events import WorkerEvents
 from testbed.extensions.ray import cluster
 from testbed.extensions.ray.inputs import require_inputs
 from testbed.extensions.ray.workers import RayWorkers
@@ -75,7 +76,7 @@ class RayExecutor:
         """Does nothing: the cluster is already running."""
 
     def run(
-        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
         require_inputs(self._ray, self._nodes, job, catalog)

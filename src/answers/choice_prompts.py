@@ -124,7 +124,6 @@ def visfactor(row: Row, in_steps: bool = False) -> list[Turn]:
     """VisFactor: the question with the parts of the column ``additional``, and pictures where it names them, from 0.
 
     Args:
-        row: The row.
         in_steps: True to ask for steps before the answer.
     """
     (turn,) = column(row, "question")

@@ -28,8 +28,6 @@ class Kinds(Mapping[str, T], Generic[T]):
         """Adds a kind. A plug-in that is loaded again replaces what it added.
 
         Args:
-            name: Its name.
-            kind: The kind.
             code: A function of it, which says whether testbed or a plug-in defines it.
 
         Raises:

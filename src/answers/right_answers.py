@@ -73,11 +73,7 @@ def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = 
 
 
 def _letter(text: str, choices: Mapping[str, str]) -> str | None:
-    """The option that a text is meant for; None if there is none.
-
-    Raises:
-        DataError: If there are several.
-    """
+    """The option that a text is meant for; None if there is none; raises DataError if there are several."""
     if text.strip() in choices:
         return text.strip()
     dressed = _DRESSED.fullmatch(text)

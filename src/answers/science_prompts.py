@@ -90,7 +90,6 @@ def sp_bench(row: Row, in_steps: bool = False) -> list[Turn]:
     """SPBench: the pictures, the question with the list ``candidates``, and the form of the answer.
 
     Args:
-        row: The row.
         in_steps: True to ask for thoughts before the answer.
     """
     (turn,) = column(row, "question")
@@ -185,7 +184,6 @@ def competition(row: Row, chinese: bool = False) -> list[Turn]:
     """HiPhO: the pictures, and context, problem and information with the form of the answer.
 
     Args:
-        row: The row.
         chinese: True for the sets in Chinese.
     """
     (turn,) = column(row, "question")

@@ -68,7 +68,6 @@ def long_video_bench(row: Row, subtitles: bool = False) -> list[Turn]:
     """LongVideoBench: the frames, with the subtitles between them if these are shown, then question and options.
 
     Args:
-        row: The row.
         subtitles: Shows the column ``subtitles``; see `testbed.data.tables.video_subtitles`.
     """
     lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _candidates(row), strict=False)]

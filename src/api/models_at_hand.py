@@ -112,11 +112,7 @@ def _register(model: ModelDefinition) -> str:
 
 
 def _model(thing: Any, beside: Beside) -> ModelDefinition:
-    """Returns the definition of a model in memory.
-
-    Raises:
-        DefinitionError: If the thing is not a model.
-    """
+    """Returns the definition of a model in memory; raises DefinitionError if the thing is not a model."""
     if _is_word(thing):
         return _program(thing, beside)
     if thing is None or isinstance(thing, int | float | complex | bytes | dict | list | tuple | set):

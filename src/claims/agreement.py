@@ -172,12 +172,7 @@ def _scale(unit: str) -> int:
 
 
 def in_words(found: ClaimComparison, about: bool = True) -> str:
-    """A comparison as a line.
-
-    Args:
-        found: The comparison.
-        about: Whether the line begins with the model, the setting and the metric.
-    """
+    """A comparison as a line, which begins with the model, the setting and the metric if ``about`` is set."""
     what = f"{found.model} on {found.eval_setting}: " if about else ""
     what += "" if found.slice == OVERALL and found.metric == "top1" else f"{_metric(found)} "
     return f"{what}published {_value(found.published, found)} ({found.source}); {measured_in_words(found)}"
@@ -259,7 +254,6 @@ class PublishedValues:
     """Published values about models on settings, looked up once.
 
     Args:
-        store: The results store.
         models: Names of the models; claims about the same weights under other names count.
         eval_settings: Names of the settings.
     """

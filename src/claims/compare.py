@@ -38,11 +38,7 @@ class ClaimPair:
 
 @dataclass
 class Disagreement:
-    """All pairs of two sources.
-
-    Attributes:
-        pairs: The largest difference first.
-    """
+    """All pairs of two sources, the largest difference first."""
 
     first: str
     second: str

@@ -55,11 +55,7 @@ class Document:
             yield f"row {number}", dict(zip(self.header, row, strict=True))
 
     def require_columns(self, known: Collection[str], given: Collection[str] | None = None) -> None:
-        """Checks that all columns or keys are known.
-
-        Raises:
-            StoreError: If one is not.
-        """
+        """Checks that all columns or keys are known; raises StoreError if one is not."""
         unknown = [each for each in (self.header if given is None else given) if each not in known]
         if unknown:
             more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
@@ -70,11 +66,7 @@ class Document:
             )
 
     def require_texts(self, record: Mapping[str, Any], keys: Iterable[str], row: str) -> None:
-        """Checks that a record has a text or a number under each of these keys.
-
-        Raises:
-            StoreError: If it has not.
-        """
+        """Checks that a record has a text or a number under each of these keys; raises StoreError if it has not."""
         for key in keys:
             if not isinstance(record.get(key), str):
                 raise StoreError(f"{self.path}, {row}: {key} should be a text or a number")

@@ -24,7 +24,6 @@ class Reading:
     """The contents of a file.
 
     Args:
-        document: The file.
         own_names: Whether models may have any names.
         settings: Names of settings that are known besides the registry's; None: any.
         models: Names of models that are known besides testbed's → the names that the store has for them.
@@ -79,7 +78,6 @@ class Reading:
         Args:
             model: testbed's name of the model, or the publisher's.
             setting: testbed's name of the setting, or the publisher's.
-            spec: The metric.
             text: The field.
             row: For people.
             column: The column or key.

@@ -93,11 +93,7 @@ def metric_in(spec: MetricSpec, text: str, whole: int, where: str) -> Metric | N
 
 
 def named(text: str, where: str, kind: Kind = "model") -> str:
-    """The name of a model or a setting in a field.
-
-    Raises:
-        StoreError: If the name is invalid.
-    """
+    """The name of a model or a setting in a field; raises StoreError if the name is invalid."""
     name = text.strip()
     try:
         check_name(kind, name)

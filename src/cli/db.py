@@ -58,11 +58,7 @@ def _option(flag: str, action: _Action) -> Option:
 def run(
     as_json: bool, override: bool, verbose: bool, db_url: str | None, plugins: tuple[str, ...], **given: Any
 ) -> int:
-    """Runs the commands that the options name.
-
-    Args:
-        given: Values of the options that name a command.
-    """
+    """Runs the commands that the options name, given as their values."""
     asked = [flag for flag in ACTIONS if given[_name(flag)]]
     # Commands that change the store come first.
     asked.sort(key=lambda flag: not ACTIONS[flag].words.startswith("store"))

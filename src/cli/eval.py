@@ -74,13 +74,7 @@ def evaluate(
     name: str | None = None,
     **given: Any,
 ) -> int:
-    """Runs models on eval settings.
-
-    Args:
-        models: Names as the user wrote them.
-        given: The options that are fields of `InputOptions`, `TaskOptions` or `RunOptions`; the other arguments are the
-            other options.
-    """
+    """Runs models on eval settings; ``given`` has the fields of `InputOptions`, `TaskOptions` and `RunOptions`."""
     from testbed.execution.executors import executor_kind
     from testbed.registry import registry
     from testbed.registry.select import replaced, select

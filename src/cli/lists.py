@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from testbed.cli.options.stored import metric_option, models_option, settings_option
 from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.console.output import count, print_json, say, table
+from testbed.entities import Kind
 from testbed.formatting import metric_value
-
-if TYPE_CHECKING:
-    from testbed.entities import Kind
 
 _stored_option = click.option("--stored", is_flag=True, help="List those in the store instead.")
 

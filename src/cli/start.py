@@ -9,11 +9,7 @@ from testbed.tracing.patches import tracing
 
 
 def main(program: str = "program") -> None:
-    """Runs a program.
-
-    Args:
-        program: A module of this package, with a function ``main``.
-    """
+    """Runs a program: the function ``main`` of a module of this package."""
     leave_at_signals()
     with tracing():
         import_module(f"testbed.cli.{program}").main()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import count, say
+from testbed.console.output import say, say_some
 from testbed.data.language.class_vocabulary import plain
 from testbed.models.base.class_order import NATURAL, OPTION, folders_of, natural_key
 from testbed.models.base.class_reading import numbered_outputs
@@ -24,10 +24,7 @@ FIRST = 5  # class names that a line shows
 def print_classes(report: Report) -> None:
     """Prints how classes were matched to outputs, and for which cells their order is unknown."""
     lines = [*lines_of_readings(report), *lines_of_numbers(report)]
-    for line in lines[:SHOWN]:
-        say(line)
-    if len(lines) > SHOWN:
-        say(f"Classes: {count(len(lines) - SHOWN, 'more data set')}; --json shows how the classes of each were read")
+    say_some(lines, SHOWN, "Classes: {}; --json shows how the classes of each were read", "more data set")
     for line in lines_of_parts(report):
         say(line)
     _print_class_orders(report)

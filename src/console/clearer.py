@@ -8,13 +8,7 @@ import click
 
 
 def clearer(error: click.UsageError, command: str, words: Sequence[str]) -> click.UsageError:
-    """The same error with a message that says what was found, what was expected and what to do.
-
-    Args:
-        error: click's.
-        command: The command, ``testbed run``.
-        words: What was typed after it.
-    """
+    """click's error about the words after a command, with what was found, what was expected and what to do."""
     if isinstance(error, click.MissingParameter):
         return _missing(error, command, words)
     if isinstance(error, click.BadParameter) and (expected := _number(error.param)) is not None:

@@ -57,11 +57,7 @@ class Group(click.Group):
         return [name for section in self.sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command by its name.
-
-        Raises:
-            ExtensionError: If it belongs to an extension that cannot be loaded.
-        """
+        """Returns a command by its name; raises ExtensionError if it belongs to an extension that cannot be loaded."""
         command: click.Command
         for section in self._own.values():  # first, since searching entry points takes time
             if cmd_name in section:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import count, say
+from testbed.console.output import count, say, say_some
 from testbed.entities import OVERALL
 from testbed.formatting import percent
 from testbed.models.base.transform import LazyTransform, StandardNormalization
@@ -68,10 +68,7 @@ def print_models(report: Report) -> None:
         if model["model"] in done and (prepared := _preparation(model)):
             same = first.setdefault(prepared, model["model"])
             lines.append(_line(model, prepared if same == model["model"] else f"images as for {same}"))
-    for line in lines[:SHOWN]:
-        say(line)
-    if len(lines) > SHOWN:
-        say(f"{count(len(lines) - SHOWN, 'more model')}; --json shows the preprocessing of each")
+    say_some(lines, SHOWN, "{}; --json shows the preprocessing of each", "more model")
 
 
 def lines_of_models(report: Report) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,8 +30,6 @@ from testbed.registry.own_files import own_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
@@ -273,21 +271,14 @@ label_option = click.option(
     metavar="NAME",
     help="Models whose points are always labelled: names or patterns. Extreme points are labelled where there is room.",
 )
-
-
-def plugin_option(function: F) -> F:
-    """Adds --plugin."""
-    return click.option("--plugin", "plugins", cls=ManyWords, **PLUGIN)(function)
-
-
-def data_root_option(function: F) -> F:
-    """Adds --data-root, in effect until the command ends; it is not passed to the function."""
-    return click.option(
-        "--data-root",
-        expose_value=False,
-        callback=lambda _, __, value: use(Inputs.from_environment().but(data_root=value)),
-        **DATA_ROOT,
-    )(function)
+plugin_option = click.option("--plugin", "plugins", cls=ManyWords, **PLUGIN)
+# In effect until the command ends; it is not passed to the function.
+data_root_option = click.option(
+    "--data-root",
+    expose_value=False,
+    callback=lambda _, __, value: use(Inputs.from_environment().but(data_root=value)),
+    **DATA_ROOT,
+)
 
 
 def use(inputs: Inputs) -> None:

@@ -27,6 +27,14 @@ def say(text: str, err: bool = False) -> None:
     click.echo(prose(text), err=err)
 
 
+def say_some(lines: Sequence[str], most: int, more: str, noun: str = "") -> None:
+    """Prints the first sentences; then ``more``, with the number of the others (of a noun) in the place of ``{}``."""
+    for line in lines[:most]:
+        say(line)
+    if len(lines) > most:
+        say(more.format(count(len(lines) - most, noun) if noun else len(lines) - most))
+
+
 def footnote(text: str) -> None:
     """Prints a sentence about a table to standard error."""
     say(text, err=True)
@@ -49,13 +57,7 @@ def shares() -> Callable[[str, float], None]:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Formats a table with columns of minimal width; a narrow terminal gets several tables.
-
-    Args:
-        header: The column headers.
-        rows: The cells of each row.
-        right: The columns of numbers.
-    """
+    """Formats a table with columns of minimal width, numbers to the right; several on a narrow terminal."""
     return fitted(header, rows, right, line_width())
 
 

@@ -121,11 +121,7 @@ def far_outside(function: str, found: Range) -> str:
 
 
 def logits(model: str, returned: Any, count: int) -> torch.Tensor:
-    """The logits of a batch.
-
-    Raises:
-        RunError: If they are something else.
-    """
+    """The logits of a batch; raises RunError if they are something else."""
     if isinstance(returned, torch.Tensor) and returned.ndim == 2 and len(returned) == count:
         if returned.is_floating_point():
             return returned
@@ -135,11 +131,7 @@ def logits(model: str, returned: Any, count: int) -> torch.Tensor:
 
 
 def embeddings(model: str, what: str, returned: Any, count: int) -> torch.Tensor:
-    """The embeddings of a batch.
-
-    Raises:
-        RunError: If they are something else.
-    """
+    """The embeddings of a batch; raises RunError if they are something else."""
     right = isinstance(returned, torch.Tensor) and returned.ndim == 2 and len(returned) == count
     if right and returned.is_floating_point():
         embedded: torch.Tensor = returned

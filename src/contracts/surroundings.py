@@ -40,12 +40,7 @@ def same_random_numbers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def configured(device: str, threads: int) -> Iterator[None]:
-    """Configures torch for reproducible numbers within a block, whatever the program around it has set.
-
-    Args:
-        device: Such as ``"cuda:0"`` or ``"cpu"``.
-        threads: The number of CPU threads, unless the variable OMP_NUM_THREADS sets it.
-    """
+    """Configures torch within a block for reproducible numbers, whatever the program around it has set."""
     import torch
 
     with contextlib.ExitStack() as stack:

@@ -64,11 +64,7 @@ class AutoAttack:
         return {"norm": self.norm, "eps": self.eps, "attacks": list(self.attacks), "program": _version()}
 
     def require(self) -> None:
-        """Checks that the program is installed.
-
-        Raises:
-            UnsupportedError: If it is not.
-        """
+        """Checks that the program is installed; raises UnsupportedError if it is not."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise UnsupportedError(f"AutoAttack needs the package {PACKAGE}: pip install -e '.[attacks]'")
 

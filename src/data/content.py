@@ -46,11 +46,7 @@ def file_digest(path: Path, stop: Stop | None = None) -> str:
 
 
 def of_missing(what: str) -> str:
-    """The digest of a sample that cannot be read: another one for each, so that no error is taken for another's.
-
-    Args:
-        what: The missing thing, such as the path of a file.
-    """
+    """The digest of a sample that cannot be read, such as a path: never that of another one."""
     return digest_bytes(f"{MISSING}: {what}".encode("utf-8", "surrogateescape"))
 
 

@@ -160,11 +160,7 @@ def _upper_bits(image: Image.Image, bits: int) -> Image.Image:
 
 
 def is_deep(file: BinaryIO) -> bool:
-    """Checks whether an image file is read by `as_rgb`, not as Pillow's ``convert`` would.
-
-    Args:
-        file: The file, open at its beginning; only its header is read.
-    """
+    """Checks by a file's header whether `as_rgb` reads it, not as Pillow's ``convert`` would."""
     if file.read(len(_JPEG)) == _JPEG:  # never deep
         return False
     file.seek(0)

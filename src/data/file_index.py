@@ -43,7 +43,6 @@ class FileIndex:
         """The index of a file: the cached one, or what ``read`` makes of an empty one.
 
         Args:
-            path: The file.
             read: Reads the file.
             *key: Further values that the index depends on.
 

@@ -19,11 +19,7 @@ _HEADER = 8  # bytes of the length of the header
 
 
 def place_of(what: object) -> Path:
-    """The file of a choice of frames.
-
-    Args:
-        what: Whatever determines the frames, as JSON: the video, the choice, the decoder.
-    """
+    """The file of a choice of frames, by all that determines them, as JSON: video, choice, decoder."""
     return cache_dir(FOLDER) / f"{digest_bytes(json.dumps(what).encode())[:32]}.jpegs"
 
 

@@ -47,7 +47,6 @@ def as_message(parts: Sequence[Any], folder: Path) -> list[Item]:
 
     Args:
         parts: Texts, `Picture`, and RGB images of PIL, which become PNG files.
-        folder: The folder.
     """
     return [
         {"type": "text", "value": part}

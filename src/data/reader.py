@@ -116,11 +116,11 @@ class Batch:
         return self
 
 
+@dataclass(eq=False)
 class BatchReader:
     """A map-style data set for torch's DataLoader, indexed by (shard, place).
 
     Args:
-        source: The images.
         positions: The position in the source of each sample of the evaluation.
         transform: The model's transform.
         setting_transform: The setting's transform of the PIL image, applied first.
@@ -131,27 +131,15 @@ class BatchReader:
         digests: The content of each sample of the evaluation, for the cache.
     """
 
-    def __init__(
-        self,
-        source: ImageSource,
-        positions: Sequence[int],
-        transform: Any,
-        setting_transform: Any,
-        perturbations: Sequence[CpuPerturbation],
-        plain: bool,
-        seed: int,
-        decoded: DecodedImages | None = None,
-        digests: Sequence[str] = (),
-    ) -> None:
-        self.source = source
-        self.positions = positions
-        self.transform = transform
-        self.setting_transform = setting_transform
-        self.perturbations = list(perturbations)
-        self.plain = plain
-        self.seed = seed
-        self.decoded = decoded
-        self.digests = digests
+    source: ImageSource
+    positions: Sequence[int]
+    transform: Any
+    setting_transform: Any
+    perturbations: list[CpuPerturbation]
+    plain: bool
+    seed: int
+    decoded: DecodedImages | None = None
+    digests: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.positions)

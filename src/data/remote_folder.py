@@ -102,11 +102,7 @@ class RemoteFolder:
         raise DataError(f"{self.url_of(name)} does not exist (HTTP 404)")
 
     def require_online(self, url: str) -> None:
-        """Checks that the user does not forbid downloads from the hub.
-
-        Raises:
-            DataError: If HF_HUB_OFFLINE does.
-        """
+        """Checks that the user does not forbid downloads from the hub; raises DataError if HF_HUB_OFFLINE does."""
         if self._hub is not None and offline():
             raise DataError(f"{url} is not in the cache folder, and HF_HUB_OFFLINE forbids downloads")
 

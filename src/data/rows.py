@@ -46,11 +46,7 @@ class Picture:
 
     @property
     def mime(self) -> str:
-        """The media type, by the first bytes.
-
-        Raises:
-            SampleError: If they do not begin like a known image format.
-        """
+        """The media type, by the first bytes; raises SampleError if they do not begin like a known image format."""
         if self.data[:4] == b"RIFF" and self.data[8:12] == b"WEBP":
             return "image/webp"
         for start, mime in _FORMATS.items():
@@ -60,11 +56,7 @@ class Picture:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The width and the height in pixels, by the file's header.
-
-        Raises:
-            SampleError: If it is not a picture.
-        """
+        """The width and the height in pixels, by the file's header; raises SampleError if it is not a picture."""
         return size_of(self.data, self.name)
 
     def eight_bits(self) -> Picture:
@@ -88,11 +80,7 @@ class Picture:
         return Picture(file.getvalue(), self.name)
 
     def image(self) -> Image.Image:
-        """The RGB image.
-
-        Raises:
-            SampleError: If it cannot be decoded.
-        """
+        """The RGB image; raises SampleError if it cannot be decoded."""
         return decode_bytes(self.data, self.name)
 
 
@@ -116,18 +104,10 @@ class RowSource(ImageSource):
 
     @abstractmethod
     def row(self, position: int) -> Row:
-        """The row at a position.
-
-        Raises:
-            SampleError: If this row or one of its pictures cannot be read.
-        """
+        """The row at a position; raises SampleError if this row or one of its pictures cannot be read."""
 
     def image(self, position: int) -> Image.Image:
-        """Decodes the first picture of a row.
-
-        Raises:
-            SampleError: If it has no readable picture.
-        """
+        """Decodes the first picture of a row; raises SampleError if it has no readable picture."""
         row = self.row(position)
         if not row.pictures:
             raise SampleError(f"{row.index} has no picture")

@@ -100,19 +100,11 @@ class ImageSource(Source):
 
     @abstractmethod
     def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position.
-
-        Raises:
-            SampleError: If this image cannot be read.
-        """
+        """The decoded RGB image at a position; raises SampleError if this image cannot be read."""
 
 
 def with_images(source: Source) -> ImageSource:
-    """The source, checked to have images.
-
-    Raises:
-        DataError: If it has none.
-    """
+    """The source, checked to have images; raises DataError if it has none."""
     if not isinstance(source, ImageSource):
         raise DataError(f"the samples of the data set {source.name} have no images")
     return source

@@ -139,11 +139,7 @@ class SelectedFrames:
 
 
 def decoder(purpose: str) -> str:
-    """The decoder with its version.
-
-    Raises:
-        MissingExtraError: If PyAV is not installed.
-    """
+    """The decoder with its version; raises MissingExtraError if PyAV is not installed."""
     try:
         return f"av {importlib.metadata.version('av')}"
     except importlib.metadata.PackageNotFoundError:
@@ -219,11 +215,7 @@ def _decode(path: Path, frames: Frames, clip: Clip) -> tuple[dict[str, Any], lis
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """A file and its first stream of frames.
-
-    Raises:
-        SampleError: If it has none.
-    """
+    """A file and its first stream of frames; raises SampleError if it has none."""
     import av
 
     with av.open(str(path), options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}) as container:
@@ -306,11 +298,7 @@ def _decoded(container: Any, stream: Any, part: _Part) -> Iterator[Any]:
 
 
 class _Jpegs:
-    """Frames as JPEG files. One converter serves all frames of a video, since making one takes time.
-
-    Args:
-        area: As `Frames.area`.
-    """
+    """Frames as JPEG files, by one converter for all frames of a video, since making one takes time."""
 
     def __init__(self, area: int) -> None:
         from av.video.reformatter import VideoReformatter

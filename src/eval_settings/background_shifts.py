@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.corruptions import SEVERITIES
 from testbed.data.sets.class_folders import (
@@ -37,14 +37,12 @@ from testbed.data.sets.class_folders import (
     number_in_front,
     place_of,
 )
+from testbed.data.source import ImageSource
 from testbed.entities import MEAN_PROBABILITY
 from testbed.eval_settings.benchmark_families.imagenet import SIZES, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.metrics.ood_scores import of_no_class
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 LAION_C, IN_9, COUNTERANIMAL, IN_D = "laion-c", "imagenet-9", "counteranimal", "imagenet-d-diffusion"
 DISTORTIONS = ("glitched", "mosaic", "stickers", "vertical_lines", "geometric_shapes", "luminance_checkerboard")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.formats.caption_pairs import SUFFIXES
+from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.eval_settings.base.parts import PHOTO_DEPICTS
 from testbed.eval_settings.benchmark_families.benchmark_names import CAPTIONING
@@ -19,9 +20,6 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry
 from testbed.registry.references import CLIP_SCORE, PREFIX
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 FAMILY = "pairs:"
 WORDS = {
@@ -33,12 +31,7 @@ WORDS = {
 
 
 class PairsFile:
-    """A file of pairs.
-
-    Args:
-        name: The data set's name, for messages.
-        path: The file.
-    """
+    """A file of pairs."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name

@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.torchvision_sets import place
 from testbed.data.sets import voc
+from testbed.data.source import ImageSource
 from testbed.data.webdataset.folder import WebDatasetFolder, folder_of, webdataset_instead
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 # torchvision's ----------------------------------------------------------------------------------------------------
 

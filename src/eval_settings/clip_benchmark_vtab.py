@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from testbed.data.formats.folder_level import FOLDER_PREFIX, check_level
 from testbed.data.language.prompt_files import CLASS_NAMES_FILE, read_lines
 from testbed.data.libraries.torchvision_sets import place
+from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
@@ -22,9 +23,6 @@ from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, P
 from testbed.eval_settings.benchmark_families.folder_prompts import FolderPrompts
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 SPLITS = ("test", "train", "val", "trainval")
 # The folders that may be splits, those first that are evaluated where nobody names one.
@@ -337,11 +335,7 @@ def _folder_of(name: str) -> Sequence[Path]:
 
 
 def folder_benchmark(name: str) -> BenchmarkDataset:
-    """The data set ``folder/<name>``.
-
-    Raises:
-        DataError: If the folder has no folders for classes.
-    """
+    """The data set ``folder/<name>``; raises DataError if the folder has no folders for classes."""
     own = name.removeprefix(FOLDER_PREFIX)
     folders = ClassFolders(own, EVALUATED[0])
     splits = tuple(folders.splits())

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.formats.text_records import SUFFIXES
+from testbed.data.source import Source
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.inputs import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, active
 from testbed.paths import data_root, expanded
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import Source
 
 NAME = "clip-cc-bench"
 FILE = f"{NAME}/ground_truth/clip_cc_dataset.json"
@@ -43,11 +41,7 @@ class ReferenceCaptions:
         return {"references": str(self.get_root().absolute())}
 
     def get_root(self) -> Path:
-        """Returns the file.
-
-        Raises:
-            DataError: If its place is not set.
-        """
+        """Returns the file; raises DataError if its place is not set."""
         if self.path is not None:
             return self.path
         given = active().clip_cc_ground_truth
@@ -62,11 +56,7 @@ class ReferenceCaptions:
         return root / FILE
 
     def open(self) -> Source:
-        """The samples.
-
-        Raises:
-            DataError: If the file is missing or of another form.
-        """
+        """The samples; raises DataError if the file is missing or of another form."""
         from testbed.data.sets.clip_cc import reference_captions
 
         path = self.get_root()

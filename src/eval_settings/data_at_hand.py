@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_open_benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
@@ -14,9 +15,6 @@ from testbed.eval_settings.benchmark_families.folder_prompts import FolderPrompt
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 from testbed.registry.data_files import PREFIX
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 OBJECTS = "object/"
 
@@ -27,11 +25,7 @@ class _Data(Protocol):
 
 
 class DataFile:
-    """A data file below the data root: a table, an archive, shards.
-
-    Args:
-        name: The setting's name, ``file/`` and the path.
-    """
+    """A data file below the data root, named ``file/`` and its path: a table, an archive, shards."""
 
     named_when_opened = True  # its classes are known by name once it is open
 

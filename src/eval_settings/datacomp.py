@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.language import prompts
+from testbed.data.source import ImageSource
 from testbed.data.webdataset.folder import WebDatasetFolder, datacomp_name, local_copy, webdataset_instead
 from testbed.errors import DataError
 from testbed.eval_settings.base.annotated import AnnotatedDataset
@@ -25,9 +26,6 @@ from testbed.inputs import is_url
 from testbed.metrics.scorers.datacomp import OBJECTIVES, Faces, GroupedAccuracy, MacroF1
 from testbed.paths import data_root_text, fill_root
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 OTHER_REGION = 5  # of FMoW; four images
 # Settings by name: their size and number of classes, the attributes in KEY.npy (those without a name are not used), the
@@ -60,12 +58,7 @@ FACE_ATTRIBUTES = ("age", "gender", "race", "race_binary")
 
 
 class DataCompFolder:
-    """A split of one of DataComp's webdatasets.
-
-    Args:
-        name: The setting.
-        split: The split.
-    """
+    """A split of one of DataComp's webdatasets."""
 
     named_when_opened = True
 
@@ -106,7 +99,6 @@ class AttributesFolder(DataCompFolder):
 
     Args:
         name: The setting.
-        split: The split.
         attributes: As in `testbed.data.webdataset.attributes.WebDatasetWithAttributes`.
         objective: As there.
     """

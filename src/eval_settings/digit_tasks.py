@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.sets.digits import CLASS_NAMES
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 KINDS = {"digits-captions": "retrieval", "digits-selection": "selection", "digits-pairs": "multilabel"}
 SIZES = {"digits-captions": 10, "digits-selection": SIZE, "digits-pairs": SIZE // 2}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.corruptions import SEVERITIES, Corruption
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.photometric import invert, rotate
 from testbed.data.sets.digits import CLASS_NAMES
+from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from testbed.data.source import ImageSource
 
 SIZE = 540
 EVEN = [0, 2, 4, 6, 8]

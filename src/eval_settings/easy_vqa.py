@@ -5,14 +5,12 @@ An answer is one of 13 words. It is right if it equals that of the data set, exc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.answers import prompts
+from testbed.data.rows import RowSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.rows import RowSource
 
 NAME = "easy-vqa"
 

@@ -6,14 +6,12 @@ belong to it. (ImageNet-Hard is another data set, by Taesiri et al. 2023.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.imagenet import SIZES, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 NAME = "hard-imagenet"
 

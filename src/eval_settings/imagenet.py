@@ -76,13 +76,7 @@ def _tenth_of_attacked(name: str) -> EvalSetting:
 
 
 def on_classes(name: str, classes: Any, of: str) -> EvalSetting:
-    """The validation images of some classes, with only these to choose from: a function of the outputs on val.
-
-    Args:
-        name: The setting's name.
-        classes: Gives the classes.
-        of: The owner of the classes.
-    """
+    """The validation images of the classes that ``of`` has, with only these to choose from: a view of val's outputs."""
     chosen = list(classes())
     return imagenet_setting(
         name,

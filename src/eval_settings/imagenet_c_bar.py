@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.corruptions import IMAGENET_C_BAR, SEVERITIES, Corruption
+from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.imagenet import (
     SIZES,
@@ -23,9 +23,6 @@ from testbed.eval_settings.benchmark_families.imagenet import (
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.imagenet import VAL
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 C_BAR, IN_3DCC = "imagenet-c-bar", "imagenet-3dcc"
 IMAGENET_3DCC = (
@@ -58,11 +55,7 @@ class CorruptedFolder(ImageNetDataset):
         return next((above / name for name in self.names if (above / name).is_dir()), first)
 
     def open(self) -> ImageSource:
-        """The images.
-
-        Raises:
-            DataError: If the folder is missing.
-        """
+        """The images; raises DataError if the folder is missing."""
         if not self.get_root().is_dir():
             raise DataError(
                 f"data set {self.name!r}: the folder {self.get_root()} does not exist; it should hold the 1,000 folders"

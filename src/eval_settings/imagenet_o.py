@@ -8,16 +8,14 @@ the 200 classes alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.imagenet import SIZES, SettingFamily, imagenet_setting, singles
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.metrics.detection import ood_detection
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 
 class ImageNetODataset(StandardDataset):

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.data.language import prompts
 from testbed.data.sets.imagenet import class_names, synsets
+from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.imagenet import ImageNetDataset
 from testbed.eval_settings.eval_setting_base import Dataset
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 FOLDERS = {"test": "val", "train": "train"}  # a split's folder
 HUNDRED = 100
@@ -63,11 +60,7 @@ class SubsetFolder(ImageNetDataset):
         return self.classes() if self.classes is not None else self._present()
 
     def _present(self) -> list[int]:
-        """The classes of the folder.
-
-        Raises:
-            DataError: If they are not a hundred of ImageNet's.
-        """
+        """The classes of the folder; raises DataError if they are not a hundred of ImageNet's."""
         from testbed.data.formats.image_folder import class_folders
 
         root = self.get_root()

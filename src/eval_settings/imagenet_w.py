@@ -23,11 +23,7 @@ PACKAGE = "imagenet_w"
 
 
 def watermark(image: torch.Tensor) -> torch.Tensor:
-    """The image with the published watermark, rounded to 8 bits as the package does.
-
-    Args:
-        image: Float tensor [3, H, W] in [0, 1].
-    """
+    """An image, float [3, H, W] in [0, 1], with the published watermark, rounded to 8 bits as in the package."""
     marked: torch.Tensor = _writer(min(image.shape[-2:]))(image)
     return marked
 
@@ -46,11 +42,7 @@ class WatermarkedVal(ImageNetDataset):
         super().__init__("val")
 
     def open(self) -> ImageSource:
-        """The images, without the watermark.
-
-        Raises:
-            MissingExtraError: If the package is not installed.
-        """
+        """The images, without the watermark; raises MissingExtraError if the package is not installed."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise MissingExtraError("imagenet-w", "watermark", NAME)
         return super().open()

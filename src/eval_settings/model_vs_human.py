@@ -8,16 +8,14 @@ of 16 by the mean probability of its classes. ``testbed people`` adds people's a
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.entities import MEAN_PROBABILITY
 from testbed.eval_settings.benchmark_families.imagenet import SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.metrics.scorers.shape_bias import ShapeBias
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 PREFIX = "model-vs-human"
 CUE_CONFLICT = "cue-conflict"

@@ -8,15 +8,13 @@ Below the data root, ``openood`` is the folder of data that https://github.com/J
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.imagenet import SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.metrics.ood_scores import of_no_class
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 LARGE, CLASSIC = "images_largescale", "images_classic"
 # Name → list, folder of the images, description.

@@ -6,14 +6,12 @@ collection of the same photographs under ImageNet-C's corruptions, without frost
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.imagenet import imagenet_setting
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 NAME = "photos"
 SIZE = 4

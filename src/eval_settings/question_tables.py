@@ -55,11 +55,7 @@ class QuestionTables:
         return name if known or questions_of_videos(base) is not None or _own_videos(base) is not None else None
 
     def build(self, name: str) -> EvalSetting:
-        """The setting.
-
-        Raises:
-            DataError: If the table of an unknown name cannot be read.
-        """
+        """The setting; raises DataError if the table of an unknown name cannot be read."""
         base = name.removesuffix(AS_PANDAS)
         path = base.removeprefix(FAMILY) if base.startswith(FAMILY) else ""
         questions = _of_file(Path(path)) if path else _of_name(base)

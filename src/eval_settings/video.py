@@ -9,24 +9,18 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.eval_settings.benchmark_families.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.metrics.scorers.frames import pm_accuracy
 from testbed.registry import registry
 
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
-
 
 class FramesDataset(StandardDataset):
-    """The sets of frames of one of the two.
-
-    Args:
-        name: The folder below the data root.
-    """
+    """The sets of frames of one of the two, by its folder below the data root."""
 
     def spec(self) -> dict[str, Any]:
         """Returns the folder."""

@@ -6,14 +6,12 @@ https://nlp.stanford.edu/data/dro/waterbird_complete95_forest2water2.tar.gz.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.metrics.scorers.group_accuracy import GroupAccuracy
 from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 FOLDER = "waterbird_complete95_forest2water2"
 

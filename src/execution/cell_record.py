@@ -31,8 +31,6 @@ def cell_record(
     """Returns the record that the store keeps when an evaluation of a cell begins.
 
     Args:
-        cell: The cell.
-        options: The options of the run.
         environment: Versions and hardware; what the data sets leave out is added.
         derived_from: The evaluation whose outputs it reuses.
         computed_from: From `when_begun`, for the evaluations whose outputs its own are computed from.

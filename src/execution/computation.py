@@ -25,10 +25,7 @@ class Computation:
     """The cells of a plan, computed on an open store.
 
     Args:
-        catalog: Where names are looked up.
-        options: How to run.
         store: Open to write.
-        progress: Reports progress.
         check: For a computation of stored samples that is compared with them: where these are. It scores nothing.
         over: Says that no further cell is to begin, since no time is left; those that have begun are finished.
         hooks: Name → what is called when cells have their metrics.
@@ -62,7 +59,6 @@ class Computation:
         """Computes, scores and completes the cells of a plan.
 
         Args:
-            plan: The plan.
             suspects: Models some of whose stored outputs are outdated: their heads, probes and items are made again.
         """
         outcomes = self.state.outcomes

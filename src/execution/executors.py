@@ -12,10 +12,10 @@ from typing import Protocol
 from testbed import extending
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Events
 from testbed.execution.progress import Progress
 from testbed.execution.resources import Resources
 from testbed.execution.scheduler import Scheduler
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.registry.catalog import Catalog
@@ -37,11 +37,7 @@ class Executor(Protocol):
     resources: Resources
 
     def __init__(self, options: RunOptions) -> None:
-        """Chooses the resources.
-
-        Raises:
-            RunError: If what the options ask for is not there.
-        """
+        """Chooses the resources; raises RunError if what the options ask for is not there."""
         ...
 
     @staticmethod
@@ -50,7 +46,7 @@ class Executor(Protocol):
         ...
 
     def run(
-        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """Works until all shards are done.
 
@@ -68,11 +64,7 @@ def executor_names() -> list[str]:
 
 
 def make_executor(options: RunOptions) -> Executor:
-    """The executor of a run.
-
-    Raises:
-        RunError: If there is none of that name, or it does not support the options.
-    """
+    """The executor of a run; raises RunError if there is none of that name, or it does not support the options."""
     return executor_kind(options.executor)(options)
 
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import LOOK_SECONDS, STOP_SECONDS, Events
+from testbed.execution.pool import LOOK_SECONDS, STOP_SECONDS
 from testbed.execution.progress import Progress
 from testbed.execution.resources import choose_resources
 from testbed.execution.scheduler import Scheduler, Wait
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
 from testbed.process.signals import Interrupts
 from testbed.registry.catalog import Catalog
-from testbed.tracing.access_log import Read
+from testbed.workers.channel import Channel
 from testbed.workers.worker import Worker
 
 
-class InlineChannel:
-    """The channel of a worker in this process: its methods stand for the messages of other channels."""
+class InlineChannel(Channel):
+    """The channel of a worker in this process: messages are calls of the run's handlers."""
 
-    def __init__(self, scheduler: Scheduler, events: Events, progress: Progress, interrupts: Interrupts) -> None:
+    def __init__(self, scheduler: Scheduler, events: WorkerEvents, progress: Progress, interrupts: Interrupts) -> None:
         self._scheduler = scheduler
         self._events = events
         self._progress = progress
@@ -55,29 +57,10 @@ class InlineChannel:
         """Called by the writer thread; handled in the main thread by `handle_written`."""
         self._done.append((shard_id, stored_bytes))
 
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
-        self._events.cell_failed(evaluation_id, reason)
-
-    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Samples did not get through to the model, by position."""
-        self._events.unreached(evaluation_id, reasons)
-
-    def read(self, reads: Iterable[Read]) -> None:
-        """Files and variables that users' code has read for the first time."""
-        self._events.read(reads)
-
-    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """Seconds by stage for a pass."""
-        self._events.spent(pass_id, seconds)
-
-    def progress(self, pass_id: int, images: float) -> None:
-        """Reports progress in a pass; see `Shard.counted`."""
-        self._progress.advance(pass_id, images)
-
-    def note(self, text: str) -> None:
-        """Shows a line to the user."""
-        self._progress.note(text)
+    def tell(self, kind: str, *arguments: Any) -> None:
+        """Calls the handler of a message."""
+        shown: dict[str, Callable[..., None]] = {"progress": self._progress.advance, "note": self._progress.note}
+        (shown.get(kind) or getattr(self._events, kind))(*arguments)
 
     def handle_written(self) -> None:
         """Handles the messages of the writer thread."""
@@ -101,7 +84,7 @@ class InlineExecutor:
         """Does nothing: no process has to be started."""
 
     def run(
-        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
         from testbed.contracts.surroundings import configured

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from testbed.errors import RunError
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
 from testbed.process.signals import Interrupts
 from testbed.registry.plugin_pickle import PluginPickle
-from testbed.workers.channel import WorkReports
 
 # A worker is not restarted after this many consecutive deaths, without a shard that was finished or a cell that was
 # given up for them. A death before it computes a shard counts as IDLE_DEATH deaths.
@@ -28,25 +28,9 @@ LOOK_SECONDS = 2.0  # how often to look what has become of shards that other run
 STOP_SECONDS = 20.0
 
 
-class Events(WorkReports, Protocol):
-    """The run's handlers of messages from workers."""
-
-    def next_shard(self, worker: int, pass_id: int) -> Shard | None:
-        """The next shard of a pass for a worker; None if none is left that no other run computes."""
-        ...
-
-    def resume(self) -> bool:
-        """Looks again for shards that other runs computed; returns whether there is news."""
-        ...
-
-    def worker_lost(self) -> None:
-        """A worker has died, and its shards wait for another one."""
-        ...
-
-
 @dataclass(frozen=True)
 class WorkerMessage:
-    """A message of a worker: the name of a method of `Events`, or of one of `Pool` without ``_on_``, and arguments."""
+    """A message of a worker: a method of `WorkerEvents`, or of `Pool` without ``_on_``, and its arguments."""
 
     slot: int
     kind: str
@@ -55,11 +39,7 @@ class WorkerMessage:
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """A worker has ended.
-
-    Attributes:
-        cause: The cause of an abnormal end; None if all work was done.
-    """
+    """A worker has ended, abnormally if there is a cause."""
 
     slot: int
     cause: str | None
@@ -101,7 +81,7 @@ class Pool:
     """Runs a job on the workers of a transport."""
 
     def __init__(
-        self, job: Job, transport: Transport, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, transport: Transport, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         self.transport = transport
         self.scheduler = scheduler

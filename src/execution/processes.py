@@ -13,10 +13,11 @@ from typing import Any
 from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Events, Pool, WorkerEnd, WorkerMessage
+from testbed.execution.pool import Pool, WorkerEnd, WorkerMessage
 from testbed.execution.progress import Progress
 from testbed.execution.resources import choose_resources
 from testbed.execution.scheduler import Scheduler
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
@@ -44,7 +45,7 @@ class ProcessExecutor:
         start_server(process_context(WORKERS))
 
     def run(
-        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
         served = any(each.resource == NETWORK for each in job.passes)
@@ -54,11 +55,7 @@ class ProcessExecutor:
 
 
 class Processes:
-    """Starts workers as processes and communicates with them through pipes.
-
-    Args:
-        devices: One process is started per device.
-    """
+    """Starts workers as processes, one per device, and communicates with them through pipes."""
 
     printed = "above"
 

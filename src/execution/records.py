@@ -23,7 +23,6 @@ class RunRecords:
     """The records of a run's cells.
 
     Args:
-        store: The results store.
         today: Today's files and versions.
     """
 
@@ -42,12 +41,7 @@ class RunRecords:
         self._contents: dict[frozenset[Use], Record] = {}
 
     def of(self, cell: Cell, earlier: Mapping[str, Any] | None = None) -> Record:
-        """The record of a cell, from what its code has read so far.
-
-        Args:
-            cell: The cell.
-            earlier: An earlier record to include, if only some of the outputs were recomputed.
-        """
+        """The record of a cell, from what its code has read so far, and from an earlier record of a part of it."""
         with self._lock:
             uses = frozenset(self._uses_of(cell) | (_uses_in(earlier) if earlier is not None else set()))
             if uses not in self._contents:

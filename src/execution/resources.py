@@ -56,11 +56,7 @@ def choose_resources(options: RunOptions) -> Resources:
 
 
 def choose_devices(options: RunOptions) -> list[str]:
-    """The devices of a run, one for each evaluation process.
-
-    Raises:
-        RunError: If a requested GPU does not exist.
-    """
+    """The devices of a run, one for each evaluation process; raises RunError if a requested GPU does not exist."""
     if options.gpus:
         visible = visible_gpus()
         absent = [gpu for gpu in options.gpus if gpu >= visible]

@@ -76,7 +76,6 @@ class Scheduler:
         Prefers passes that no worker has started, then those of models that the worker has loaded.
 
         Args:
-            worker: The worker.
             resource: What it offers; None for a worker that takes every pass.
         """
         busy = [shard.pass_id for _, shard in self._under_way.values()]

@@ -54,11 +54,7 @@ class Sharing:
         return False, self.scheduler.replace(shard.id, free, held)
 
     def resume(self) -> tuple[bool, list[int]]:
-        """Releases shards that other runs no longer compute, and drops those that they have stored.
-
-        Returns:
-            Whether there were any, and the evaluations without remaining shards.
-        """
+        """Frees or drops held shards; returns whether there were any, and the evaluations that have none left."""
         if self.scheduler.idle:
             self.store.leases.release_all()  # else two runs could wait for what has failed in the other one
         held = self.scheduler.held

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from testbed.calls import reason_of
@@ -88,6 +89,7 @@ _DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
 ENDED = {"failed": "failed", "incomplete": "is incomplete"}
 
 
+@dataclass(eq=False)
 class Outcomes:
     """The outcomes of a run's cells.
 
@@ -101,23 +103,15 @@ class Outcomes:
         hooks: Called for each cell that has its metrics.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        catalog: Catalog,
-        records: RunRecords,
-        report: Report,
-        progress: Progress,
-        scored: bool,
-        hooks: Hooks,
-    ) -> None:
-        self.store = store
-        self.catalog = catalog
-        self.records = records
-        self.report = report
-        self.progress = progress
-        self.scored = scored
-        self.hooks = hooks
+    store: Store
+    catalog: Catalog
+    records: RunRecords
+    report: Report
+    progress: Progress
+    scored: bool
+    hooks: Hooks
+
+    def __post_init__(self) -> None:
         self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
         self._whole: set[int] = set()  # id(cell) of cells whose outputs are all stored, even if scoring them failed
         self._thread = ThreadPoolExecutor(1, "finish", use_in_this_thread, (active(),))
@@ -215,10 +209,7 @@ class RunState:
     """The cells of a run and their evaluations.
 
     Args:
-        catalog: Where names are looked up.
-        options: How to run.
         store: Open to write.
-        progress: Reports progress.
         resources: What the run computes with.
         scored: Whether complete evaluations are scored; those of a check are not.
         hooks: Called for cells that have their metrics.

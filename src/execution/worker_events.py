@@ -22,7 +22,6 @@ class WorkerEvents:
     """Finishes each cell as soon as its values are stored, and begins those that waited for it.
 
     Args:
-        state: The run's.
         passes: The run's.
         scheduler: Has the shards of the passes.
         sharing: Shares shards with other runs; None in a check, on a store of its own.
@@ -56,7 +55,7 @@ class WorkerEvents:
         self._repairs: dict[int, int] = {}
         self._unreached: dict[int, dict[int, str]] = {}  # evaluation id → position → why there is no answer as yet
 
-    # As `testbed.execution.pool.Events` has it ------------------------------------------------------------------------
+    # Messages of workers ----------------------------------------------------------------------------------------------
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
         """The next shard of a pass that no other run computes or has stored."""

@@ -30,11 +30,7 @@ class Graph:
 
     @property
     def judge(self) -> str:
-        """The name of the setting's judge.
-
-        Raises:
-            DefinitionError: If it has none.
-        """
+        """The name of the setting's judge; raises DefinitionError if it has none."""
         if self.setting.scoring is None:
             raise DefinitionError(
                 f"{self.setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model')"
@@ -79,23 +75,13 @@ class Graph:
         return OutputsOf(setting)
 
     def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:
-        """Embeddings of images, stored once for each different image.
-
-        Args:
-            of: The setting with the images; default this one.
-            by: The model; default the one under test.
-        """
+        """Embeddings of the images of this or another setting, stored once for each; by this or another model."""
         return OutputsOf(of or self.setting.name, IMAGE_EMBEDDINGS, by)
 
     # One value for each request -----------------------------------------------------------------------------------
 
     def text_embeddings(self, texts: Callable[[EvalSetting, Values], Sequence[str]], by: str = "") -> Items:
-        """Embeddings of texts, each embedded once for each model.
-
-        Args:
-            texts: Lists them.
-            by: The model; default the one under test.
-        """
+        """Embeddings of listed texts, each embedded once for each model; by this or another model."""
         return Items(TextEmbeddings(self.setting.language), texts, by)
 
     def answers(
@@ -104,11 +90,5 @@ class Graph:
         by: str = "",
         config: GenerationConfig | None = None,
     ) -> Items:
-        """Answers to messages, such as a judge's verdicts; each different message is answered once.
-
-        Args:
-            messages: Lists them; they hold texts only.
-            by: The model; default the one under test.
-            config: How text is generated.
-        """
+        """Answers to listed messages of texts, such as a judge's verdicts; each different one is answered once."""
         return Items(Answers(config or GenerationConfig()), messages, by)

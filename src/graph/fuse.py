@@ -72,13 +72,7 @@ class Member:
 
 
 def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunOptions) -> list[Pass]:
-    """All passes of a run, in the order in which they should begin.
-
-    Args:
-        members: The cells whose outputs are computed.
-        scored: The cells that are scored with items.
-        options: The run's.
-    """
+    """All passes of a run, in the order to begin: over samples, then over the items that cells are scored with."""
     seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
     passes = group(seeing, options.batch_size, options.share_passes, options.decoded_cache > 0)
     for each in members:
@@ -207,13 +201,7 @@ def embedded_pass(number: int, member: Member) -> Pass:
 
 
 def generation_pass(number: int, member: Member, batch_size: int | None) -> Pass:
-    """The pass of a cell whose model answers messages.
-
-    Args:
-        number: Its id.
-        member: The cell.
-        batch_size: Messages at once; None takes the model's own number.
-    """
+    """The pass of a cell whose model answers messages, so many at once; None takes the model's own number."""
     size = _batch_size(member, batch_size)
     return Pass(
         id=number,
@@ -234,7 +222,6 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     Args:
         number: Its id.
         members: The cells. They get evaluations when what their requests are made from is stored.
-        options: The run's.
     """
     node = members[0][1]
     op = node.items.op

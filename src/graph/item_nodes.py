@@ -15,12 +15,7 @@ TEXTS, ITEMS, IMAGES = "texts", "items", "images"
 
 
 def as_recorded(nodes: Sequence[ItemNode], texts: str = TEXTS) -> dict[str, Any]:
-    """The nodes of some items for an identity.
-
-    Args:
-        nodes: The items.
-        texts: The key of embeddings of texts.
-    """
+    """The nodes of some items for an identity; ``texts`` is the key of embeddings of texts."""
     by_role = {each.role: each.node for each in nodes}
     found: dict[str, Any] = {texts: by_role.pop(TEXTS)} if TEXTS in by_role else {}
     if by_role:
@@ -39,11 +34,7 @@ def scorer_of(identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def recorded_nodes(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Role → the name under which the items are stored that an evaluation is scored with.
-
-    Args:
-        identity: The identity in full.
-    """
+    """Role → the name under which the items are stored that an evaluation of this identity is scored with."""
     scorer = scorer_of(identity) or {}
     found = {TEXTS: scorer.get("encoder") or identity.get(TEXTS), **identity.get(ITEMS, {}), **scorer.get(ITEMS, {})}
     return {role: node for role, node in found.items() if node}

@@ -39,11 +39,7 @@ class MessageOp(Op):
 
     @abstractmethod
     def read(self, source: Source | None, position: int, setting: EvalSetting, sees_images: bool) -> Any:
-        """Reads what a sample needs, in any thread.
-
-        Raises:
-            SampleError: If it cannot be read.
-        """
+        """Reads what a sample needs, in any thread; raises SampleError if it cannot be read."""
 
     @abstractmethod
     def changed(self, content: Any, sample: str, change: Change) -> Any:

@@ -96,7 +96,6 @@ class Op(ABC):
 
         Args:
             loaded: The model.
-            setting: The setting.
             ones: The values of `Rows.ones`, by role.
             class_names: The class names of the data set.
         """
@@ -154,7 +153,6 @@ class OutputsOp(Op):
         """What computes the rows, and what was fitted for it, in words; empty if nothing was.
 
         Args:
-            model: The model.
             given: Has the rows of each input.
 
         Returns:
@@ -220,7 +218,6 @@ class ItemOp(ABC):
 
         Args:
             model_identity: The digest of model, weights and precision.
-            definition: The model.
             seed: The run's ``--seed``.
         """
 

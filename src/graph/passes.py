@@ -211,7 +211,6 @@ def shards_of(
     A pass over items has none as yet: its requests may not be known.
 
     Args:
-        one_pass: The pass.
         stored: Evaluation id → ranges whose outputs are stored.
         numbers: Ids for the shards.
         only: Evaluation ids to make shards for; None means all of the pass.

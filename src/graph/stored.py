@@ -176,7 +176,6 @@ class EvaluationValues(LateValues):
     """The values that an evaluation is scored from.
 
     Args:
-        store: The results store.
         evaluation: The evaluation; its outputs are stored, or those of the one that it is derived from.
         unreadable: Positions of unreadable samples.
     """
@@ -264,11 +263,7 @@ class EvaluationValues(LateValues):
 
 
 def read_outputs(store: Store, evaluation_id: int) -> Any:
-    """All outputs of an evaluation.
-
-    Raises:
-        StoreError: If they are missing.
-    """
+    """All outputs of an evaluation; raises StoreError if they are missing."""
     kinds = list(store.outputs.kinds(evaluation_id))
     if not kinds:
         raise StoreError(f"evaluation {evaluation_id} has no stored outputs; run its model and setting again")
@@ -276,10 +271,5 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
 
 
 def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
-    """Returns when each evaluation began, which identifies it among others of its cell in any store.
-
-    Args:
-        store: The results store.
-        evaluations: Role → the id of the evaluation.
-    """
+    """Role → when its evaluation began, which identifies it among others of its cell in any store."""
     return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}

@@ -67,19 +67,11 @@ class Values:
         return self._outputs
 
     def texts(self, texts: Sequence[str]) -> Array:
-        """The embeddings [len(texts), D] of texts.
-
-        Raises:
-            LackingEmbeddingsError: If one is missing.
-        """
+        """The embeddings [len(texts), D] of texts; raises LackingEmbeddingsError if one is missing."""
         raise LackingEmbeddingsError("the cell has no embeddings of texts")
 
     def images(self) -> RowValues:
-        """The judge's embeddings of the samples' images.
-
-        Raises:
-            LackingEmbeddingsError: If one is missing.
-        """
+        """The judge's embeddings of the samples' images; raises LackingEmbeddingsError if one is missing."""
         raise LackingEmbeddingsError("the cell has no embeddings of images")
 
     def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:

@@ -20,12 +20,7 @@ def model_identity(identity: Mapping[str, Any]) -> str:
 
 
 def precise_identity(weights: str, dtype: str) -> str:
-    """The digest of model, weights and precision.
-
-    Args:
-        weights: From `weights_identity`.
-        dtype: The precision.
-    """
+    """The digest of model, weights (from `weights_identity`) and precision."""
     return digest([weights, dtype])
 
 

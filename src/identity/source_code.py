@@ -53,11 +53,7 @@ def _lines(function: types.FunctionType) -> list[str]:
 
 
 def file_text(path: str) -> str:
-    """The text of a file in a normal form, as it was when it was run.
-
-    Raises:
-        IdentityError: If it cannot be read.
-    """
+    """The text of a file in a normal form, as it was when it was run; raises IdentityError if it cannot be read."""
     try:
         return normal_text(ast.parse(run_texts.text_of(path)))
     except (OSError, SyntaxError, ValueError) as error:

@@ -90,11 +90,7 @@ class ApiModel(Generator):
         return Served(replace(self.service, key=key))
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses: a server's models are trained.
-
-        Raises:
-            WeightsError: Always.
-        """
+        """Refuses, by a WeightsError: a server's models are trained."""
         raise WeightsError(f"{self.name}: a served model has no random weights; leave out --random-weights")
 
 
@@ -154,11 +150,7 @@ class ApiFamily:
 
 
 def usual_url(*variables: str) -> str:
-    """The server that is meant where none is named: that of a variable, or OpenAI's.
-
-    Args:
-        *variables: Those that come before `BASE_URLS`.
-    """
+    """The server that is meant where none is named: that of these variables or `BASE_URLS`, or OpenAI's."""
     named = (os.environ.get(each, "").strip() for each in (*variables, *BASE_URLS))
     return next(filter(None, named), OPENAI)
 

@@ -11,10 +11,10 @@ keeps by their results on SETTING.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError
 from testbed.inputs import active
+from testbed.models.base.definition import ModelDefinition
 from testbed.models.made import derived
 from testbed.models.made.averaged import averaged
 from testbed.models.made.derived import DerivedModel
@@ -35,11 +35,7 @@ from testbed.models.made.names import (
     marked,
     parse,
 )
-from testbed.registry import registry
-
-if TYPE_CHECKING:
-    from testbed.models.base.definition import ModelDefinition
-    from testbed.registry import Catalog
+from testbed.registry import Catalog, registry
 
 RULES = {
     (ENSEMBLE, ""): derived.PROBABILITIES,
@@ -52,11 +48,7 @@ FITTED = {TEMPERATURE: derived.TEMPERATURE, PRIOR: derived.PRIOR_OF_SETTING}
 
 
 class DerivedFamily:
-    """Everything that is made of other models.
-
-    Args:
-        catalog: The catalog in which these are looked up.
-    """
+    """Everything that is made of other models."""
 
     name = "derived models"
     changes_others = True

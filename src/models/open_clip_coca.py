@@ -201,11 +201,7 @@ class CaptionerFamily:
         return None if known is None else PREFIX + known
 
     def build(self, name: str) -> CocaCaptioner:
-        """The definition.
-
-        Raises:
-            UnsupportedError: If this model describes nothing.
-        """
+        """The definition; raises UnsupportedError if this model describes nothing."""
         encoder = OpenClipFamily().build(name.removeprefix(PREFIX))
         config = (encoder.architecture or {}).get("config", {})
         if "multimodal_cfg" not in config:

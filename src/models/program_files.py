@@ -50,7 +50,6 @@ class ProgramModel(Model):
 
     Args:
         name: Unique in the registry.
-        path: The file.
         prepared: The preparation of images; None for the run's options.
 
     Raises:

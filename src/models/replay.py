@@ -50,9 +50,6 @@ class PredictionFile:
 class Recorded:
     """Answers from a file of predictions.
 
-    Args:
-        path: The file.
-
     Raises:
         DataError: If it is not in one of the known forms.
     """
@@ -106,11 +103,7 @@ class Replay(Generator):
             return None
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses: nothing about them is random.
-
-        Raises:
-            WeightsError: Always.
-        """
+        """Refuses, by a WeightsError: nothing about them is random."""
         raise WeightsError(f"{self.name}: recorded predictions have no weights; leave out --random-weights")
 
     def load(self, options: LoadOptions) -> LoadedReplay:
@@ -137,11 +130,7 @@ class LoadedReplay(LoadedGenerator):
 
 
 def path_of(name: str) -> Path:
-    """The file behind the name of a model.
-
-    Raises:
-        WeightsError: If there is none.
-    """
+    """The file behind the name of a model; raises WeightsError if there is none."""
     given = name.removeprefix(PREFIX)
     if is_path(given):
         path = expanded(given)

@@ -129,11 +129,7 @@ class VllmModel(Generator):
         return self._network(LoadOptions())
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses: vLLM is for trained models.
-
-        Raises:
-            WeightsError: Always.
-        """
+        """Refuses, by a WeightsError: vLLM is for trained models."""
         raise WeightsError(f"{self.name}: vLLM runs trained weights only; leave out --random-weights")
 
     def _network(self, options: LoadOptions) -> Any:
@@ -285,11 +281,7 @@ def _visible(name: str, device: str, count: int) -> Iterator[None]:
 
 
 def require_vllm(name: str) -> str:
-    """The version of vLLM.
-
-    Raises:
-        MissingExtraError: If it is not installed.
-    """
+    """The version of vLLM; raises MissingExtraError if it is not installed."""
     try:
         return importlib.metadata.version("vllm")
     except importlib.metadata.PackageNotFoundError:

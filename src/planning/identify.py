@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,25 +34,21 @@ MADE_OF = "made of"  # the key of what a model is made of, in the identity of it
 CellOf = Callable[[str, str], Cell]
 
 
+@dataclass(eq=False)
 class Identifier:
     """Fills in the identity of cells.
 
     Args:
-        catalog: Where names are looked up.
         opener: Opens them.
-        options: The run's.
         images_of: The cell in which a model embeds the images of a setting.
         cell_of: The cell of a model on a setting.
     """
 
-    def __init__(
-        self, catalog: Catalog, opener: Opener, options: RunOptions, images_of: CellOf, cell_of: CellOf
-    ) -> None:
-        self.catalog = catalog
-        self.opener = opener
-        self.options = options
-        self._images_of = images_of
-        self._cell_of = cell_of
+    catalog: Catalog
+    opener: Opener
+    options: RunOptions
+    images_of: CellOf
+    cell_of: CellOf
 
     def fits(self, cell: Cell) -> bool:
         """Builds what the task needs, if the models can do it at all; asks for neither data nor weights."""
@@ -169,7 +165,7 @@ class Identifier:
 
     def _outputs(self, role: str, taken: OutputsOf, model: OpenedModel) -> str | None:
         """Describes what determines the outputs of another cell; with samples and classes if something is fitted."""
-        cell = self._cell_of(taken.by or model.definition.name, taken.setting)
+        cell = self.cell_of(taken.by or model.definition.name, taken.setting)
         if cell.action in (Action.FAILED, Action.UNSUPPORTED):
             raise TestbedError(f"{cell.name}, which it needs, cannot be run: {cell.reason}")
         return cell.fingerprint if role == FITTED else cell.forward
@@ -196,7 +192,7 @@ class Identifier:
         }
         for role, each in cell.built.inputs.items():
             if isinstance(each, OutputsOf) and each.by and first.identity is not None:
-                described[role] = self._images_of(each.by, each.setting).forward
+                described[role] = self.images_of(each.by, each.setting).forward
         judged = [each for each in cell.items if each.items.by]
         return {SCORED_BY: {**described, **as_recorded(judged, texts="encoder")}}
 
@@ -254,12 +250,7 @@ def _network(model: OpenedModel) -> dict[str, Any]:
 
 
 def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, Any]:
-    """Describes what determines a setting's metrics besides the stored values, with the code of a user's task.
-
-    Args:
-        setting: The setting.
-        files: Is filled with the source files of what is described.
-    """
+    """Describes what determines metrics besides stored values; adds the files of a user's code to ``files``."""
     task = get_task(setting.task)
     view = describe_fields(task.view_spec(setting), files)
     return {**view, "task": describe(type(task), files)} if own_code.is_own_class(type(task)) else view

@@ -38,8 +38,6 @@ class Opener:
     """Models whose weights are known, and settings whose samples are known.
 
     Args:
-        catalog: Where names are looked up.
-        options: The run's.
         fetch: Whether to download, train or load weights that are missing; a dry run does not.
         choose: Chooses some of the positions that a setting evaluates; default all.
         models: Models that are open already.
@@ -118,11 +116,7 @@ class Opener:
         return OpenedModel(definition, weights, description, identity, frozenset(files), parts)
 
     def _parts(self, definition: ModelDefinition) -> dict[str, OpenedModel]:
-        """The models that one is made of.
-
-        Raises:
-            WeightsError: If one of them cannot be opened.
-        """
+        """The models that one is made of; raises WeightsError if one of them cannot be opened."""
         found = {}
         for name in definition.made_of:
             opened = self.model(name)

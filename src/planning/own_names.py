@@ -34,10 +34,8 @@ def with_short_names(
     """Gives models in files their short names: those that the store has, else their stems, made unique.
 
     Args:
-        catalog: Where names are looked up.
         models: Canonical names.
         inputs: The inputs of the run, with the short names of the store.
-        url: The store.
         wanted: The name of the only model in a file, if the user chose one.
 
     Returns:
@@ -127,11 +125,7 @@ class _Namer:
         return self._keep(own, found)
 
     def choose(self, own: OwnName, wanted: str) -> str:
-        """The name that the user chose.
-
-        Raises:
-            DefinitionError: If it is another model's.
-        """
+        """The name that the user chose; raises DefinitionError if it is another model's."""
         check_name("model", wanted, "--as")
         before = self.known.get(wanted)
         if before is not None and _before(before) == _before(own) and before.reference == own.reference:

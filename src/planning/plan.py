@@ -31,9 +31,7 @@ class Planner:
     """Decides about every cell.
 
     Args:
-        catalog: Where names are looked up.
         store: What is stored; None for a store that does not exist yet.
-        options: The run's options.
         fetch: Whether to download, train or load weights that are missing; a dry run does not.
         opener: Opens models and settings; None makes one.
 
@@ -258,12 +256,7 @@ class Planner:
         return ""
 
     def _alike(self, cell: Cell, complete: Sequence[Evaluation]) -> Evaluation | None:
-        """The reported evaluation of a cell if its identity differs only in how code is written.
-
-        Args:
-            cell: The cell.
-            complete: Its complete evaluations.
-        """
+        """The reported evaluation of a cell if its identity differs only in how code is written."""
         assert self.store is not None
         reported = current(complete)
         if cell.fingerprint is None or not reported or not self._is_of_kind(reported[0]):

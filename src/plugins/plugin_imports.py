@@ -83,7 +83,6 @@ def run_definitions(name: str, path: Path) -> ModuleType:
 
     Args:
         name: The name of its module, such as ``testbed.models.new_model``; one that is imported is not run again.
-        path: The file.
     """
     if name in sys.modules:
         return sys.modules[name]

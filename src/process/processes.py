@@ -23,11 +23,7 @@ LIBRARIES = ("torch", "torchvision.transforms", "PIL.Image")  # what all process
 
 
 def process_context(modules: Sequence[str]) -> Any:
-    """Returns the context of multiprocessing for starting processes.
-
-    Args:
-        modules: The modules that the processes import, besides torch.
-    """
+    """Returns multiprocessing's context for processes that import these modules, besides torch."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -70,11 +70,7 @@ Use = tuple[str, str]  # a kind of `testbed.tracing.access_log`, and a name as r
 
 
 class Today:
-    """Files, variables and versions as they are now; each is looked at once.
-
-    Args:
-        plugins: The definition files that are loaded.
-    """
+    """Files, variables and versions as they are now; each is looked at once."""
 
     def __init__(self, plugins: Sequence[Path] = ()) -> None:
         self.plugins = [str(Path(plugin).resolve()) for plugin in plugins]
@@ -83,11 +79,7 @@ class Today:
         self._folders: dict[str, str] = {}
 
     def record_of(self, uses: Iterable[Use]) -> dict[str, Any]:
-        """The record of a cell.
-
-        Args:
-            uses: The things that it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
-        """
+        """The record of a cell that depends on these things."""
         used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:
             used[kind].add(name)

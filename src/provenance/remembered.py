@@ -32,11 +32,7 @@ _GROWTH = 4
 
 
 class RememberedWeights:
-    """The identities of networks whose definition does not identify their weights.
-
-    Args:
-        plugins: The definition files that are loaded.
-    """
+    """The identities of networks whose definition does not identify their weights."""
 
     def __init__(self, plugins: Sequence[Path]) -> None:
         self._plugins = plugins
@@ -48,14 +44,7 @@ class RememberedWeights:
         files: set[str],
         load: Callable[[], Weights | None],
     ) -> Weights | None:
-        """The weights of a model: remembered if nothing has changed, else of the network that is loaded now.
-
-        Args:
-            definition: The model.
-            description: Its description.
-            files: The source files of its definition.
-            load: Loads and identifies it.
-        """
+        """The weights of a model: remembered if nothing of its files has changed, else loaded and identified now."""
         place = cache_dir("networks") / f"{digest([SCHEME, definition.name, description, repr(active())])}.json"
         if (known := self._known(place)) is not None:
             return known

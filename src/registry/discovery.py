@@ -101,11 +101,7 @@ def named(name: str) -> Any:
 
 
 def load_plugin(path: Path, catalog: Catalog) -> None:
-    """Loads a plug-in file of any format.
-
-    Raises:
-        PluginError: If the file is missing or fails.
-    """
+    """Loads a plug-in file of any format; raises PluginError if the file is missing or fails."""
     if path.suffix not in FORMATS:
         load_plugin_file(path)
         return

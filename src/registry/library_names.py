@@ -93,11 +93,7 @@ def _are_names(known: Any) -> bool:
 
 
 def _read(distribution: str) -> tuple[Names, Names]:
-    """The names in the files of a library.
-
-    Raises:
-        PluginError: If it has to be asked and cannot be imported.
-    """
+    """The names in the files of a library; raises PluginError if it has to be asked and cannot be imported."""
     package, reader = _READERS[distribution]
     try:
         names, hub = reader(_folder(package))

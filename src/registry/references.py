@@ -165,11 +165,7 @@ def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
 
 
 class Settings(Registry["EvalSetting"]):
-    """The registry of eval settings, with the settings derived from registered ones.
-
-    Args:
-        models: The judges.
-    """
+    """The registry of eval settings, with those derived from registered ones; judges are among the models."""
 
     def __init__(self, models: Registry[ModelDefinition]) -> None:
         super().__init__("eval setting", "testbed list settings")

@@ -82,11 +82,7 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
 
 
 def matching(registry: Registry[Any], pattern: str) -> list[str]:
-    """The names that match a shell pattern, in natural order.
-
-    Raises:
-        UnknownNameError: If it matches none.
-    """
+    """The names that match a shell pattern, in natural order; raises UnknownNameError if it matches none."""
     found = _listed(registry, pattern)
     if not found:
         names = registry.names()

@@ -20,9 +20,6 @@ _DEEPEST = 50  # calls and names within each other
 class StaticModule:
     """A source file.
 
-    Args:
-        path: The file.
-
     Raises:
         OSError: If it cannot be read.
         SyntaxError: If it is not Python.

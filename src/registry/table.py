@@ -107,7 +107,6 @@ class Registry(Generic[T]):
         """Registers one definition that depends on the active `Inputs`.
 
         Args:
-            name: Its name.
             make: Returns the definition on each request; see `testbed.inputs.once_for_inputs`.
             source: The place where it was written.
             instead_of: A file whose definition of that name, if there is one, is replaced.
@@ -204,12 +203,7 @@ class Registry(Generic[T]):
         return None
 
     def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
-        """The error for an unknown name: a family's explanation, else the nearest names.
-
-        Args:
-            name: The name.
-            others: Other names that could be meant.
-        """
+        """The error for an unknown name: a family's explanation, else the nearest names, ``others`` among them."""
         reason = self.explain(name)
         if reason is not None:
             return UnknownNameError(f"{self.noun} {name!r}: {reason}")

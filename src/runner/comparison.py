@@ -20,12 +20,7 @@ _CONFIDENCE = 0.95
 
 
 def may_differ(samples: int, size: int) -> float:
-    """The largest share of samples that may differ if none of those that were compared does, at 95 % confidence.
-
-    Args:
-        samples: How many were compared.
-        size: How many there are.
-    """
+    """The largest share of ``size`` samples that may differ if none of those compared does, at 95 % confidence."""
     return 0.0 if samples >= size else 1 - (1 - _CONFIDENCE) ** (1 / max(1, samples))
 
 
@@ -40,11 +35,7 @@ def tolerance(precision: str) -> float:
 
 
 class OutputComparison:
-    """Compares stored and recomputed outputs sample by sample.
-
-    Args:
-        tolerance: The largest relative difference at which two outputs are equal.
-    """
+    """Compares stored and recomputed outputs by sample; two are equal up to a relative difference."""
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance

@@ -96,7 +96,6 @@ def mean_of(
     """The mean score, by bets that are best for an interval ± ``half``.
 
     Args:
-        store: The results store.
         evaluation: On the first samples in random order, or on all.
         population: All samples.
         metric: The metric; None for the main one.

@@ -67,13 +67,7 @@ def _make_plan(
 
 
 def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list[PlannedPass]:
-    """The passes of a plan, with the remaining work in each.
-
-    Args:
-        plan: The plan.
-        store: The results store; None if it does not exist yet.
-        options: The options of the run.
-    """
+    """The passes of a plan, with the remaining work in each; the store may not exist yet."""
     members = []
     for number, cell in enumerate(plan.computed(), 1):
         given = {} if store is None else given_outputs(store, cell)

@@ -71,8 +71,6 @@ def choose_soups(
     """Chooses the members of all greedy soups among some models, and among what these are made of.
 
     Args:
-        catalog: Where the names are looked up.
-        options: The run's.
         models: Canonical names.
         evaluate: Evaluates models on a setting, or finds what is stored.
         tell: Called with a line about each soup.

@@ -35,8 +35,6 @@ def misnamed(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, str]
     Runs no model, and fetches nothing.
 
     Args:
-        store: The results store.
-        catalog: The registry, loaded.
         skipped: Called with each evaluation that cannot be compared, and why.
     """
     alike: dict[tuple[Any, ...], list[Evaluation]] = defaultdict(list)
@@ -59,7 +57,6 @@ class _Names:
     """Today's identities of cells.
 
     Args:
-        catalog: The registry.
         options: With which the evaluations were run.
         evaluations: Their models and settings are those that may have been exchanged.
     """

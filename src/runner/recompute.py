@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.certificates import Certificate
 from testbed.db.store import Store
@@ -19,6 +19,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation
 from testbed.execution.items import requests_of
 from testbed.execution.progress import Progress
+from testbed.execution.report import Report
 from testbed.graph.build import Graph
 from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.nodes import Reads, Rows
@@ -34,9 +35,6 @@ from testbed.registry.references import SettingReference
 from testbed.runner.comparison import OutputComparison, enough, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.tasks.task_base import get_task
-
-if TYPE_CHECKING:
-    from testbed.execution.report import Report
 
 SAMPLES = 8  # of an evaluation, where nobody says how many
 ENOUGH = enough(0.01)  # so many that less than 1 % of all samples differ if none of these does
@@ -70,11 +68,7 @@ class RecomputationInterrupt(KeyboardInterrupt):
 
 
 def amount(text: str, option: str = "--verify") -> Amount:
-    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``.
-
-    Raises:
-        RunError: If it is neither.
-    """
+    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``; raises RunError if it is neither."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
     number = float(match[1]) if match else 0.0
     if match is not None and match[2] and 0 < number <= 100:
@@ -88,10 +82,7 @@ class Recomputation:
     """Computes samples of stored evaluations again, by today's code, in a scratch store.
 
     Args:
-        catalog: Has today's definitions.
         store: Has the evaluations.
-        options: The run's.
-        progress: Reports progress.
         over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
         silent: Places of outputs that do not answer, which are not asked again; those that are found are added.

@@ -45,11 +45,8 @@ def run(
     Recorded answers of VLMEvalKit are run on the settings of their set alone, if there are such settings.
 
     Args:
-        catalog: Where the names are looked up.
-        options: How to run.
         models: Canonical names of models.
         settings: Canonical names of eval settings.
-        progress: Reports progress.
         pairs: A model and a setting each: only these are run.
 
     Returns:

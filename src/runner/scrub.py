@@ -60,11 +60,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class VerifiedCell:
-    """A cell that was verified.
-
-    Attributes:
-        differing: The ids of the samples that differ.
-    """
+    """A cell that was verified, with the ids of the samples that differ."""
 
     evaluation: Evaluation
     certificate: Certificate
@@ -112,14 +108,12 @@ def verify_store(
     """Verifies reported evaluations of a store, those longest unverified first, until the time is over.
 
     Args:
-        catalog: Has today's definitions.
         options: The store, the plug-ins and the devices. What decides numbers (precision, limit, seed) is each
             evaluation's own.
         budget: How long cells may begin; those that have begun are finished.
         amount: How many samples of each evaluation.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        progress: Reports progress.
         clock: Tells the time.
 
     Raises:
@@ -157,27 +151,21 @@ class _Notes(Progress):
         self._progress.note(text)
 
 
+@dataclass(eq=False)
 class _Scrub:
     """The work of `verify_store`."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: Store,
-        options: RunOptions,
-        amount: Amount,
-        progress: Progress,
-        clock: Clock,
-        done: ScrubReport,
-    ) -> None:
-        self.catalog = catalog
-        self.store = store
-        self.options = options
-        self.amount = amount
-        self.progress = _Notes(progress)
-        self.clock = clock
-        self.done = done
-        self.resources = make_executor(options).resources
+    catalog: Catalog
+    store: Store
+    options: RunOptions
+    amount: Amount
+    progress: Progress
+    clock: Clock
+    done: ScrubReport
+
+    def __post_init__(self) -> None:
+        self.progress = _Notes(self.progress)
+        self.resources = make_executor(self.options).resources
         self._verified: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
         self._silent: set[str] = set()  # places of outputs that do not answer

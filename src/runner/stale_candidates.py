@@ -49,8 +49,6 @@ def find_stale_candidates(
     """The evaluations that a plan reuses and whose records differ from today.
 
     Args:
-        plan: The plan.
-        store: The results store.
         today: Today's files and versions.
         trusted: Evaluations to reuse unchecked.
         valid: Evaluation id → its record that is valid today; filled in by this function.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from testbed.calls import reason_of
@@ -35,36 +35,26 @@ MOST_SAMPLES = 2400
 _RECORD_SECONDS = 0.2  # how often to look for the record of what another run computes
 
 
+@dataclass(eq=False)
 class StalenessChecker:
     """Checks stored evaluations that may be outdated before a run computes anything.
 
     Args:
-        catalog: The registry, with today's definitions.
         store: The results store, open for writing.
-        options: The options of the run.
         records: The records of the run, with the stored records that are valid today.
-        progress: Receives notes.
         cell_record: Makes the store's description of a cell, to adopt an evaluation for it.
         environment: The environment to record with certificates.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: Store,
-        options: RunOptions,
-        records: RunRecords,
-        progress: Progress,
-        cell_record: Callable[[Cell], Any],
-        environment: dict[str, Any],
-    ) -> None:
-        self.catalog = catalog
-        self.store = store
-        self.options = options
-        self.records = records
-        self.progress = progress
-        self.cell_record = cell_record
-        self.environment = environment
+    catalog: Catalog
+    store: Store
+    options: RunOptions
+    records: RunRecords
+    progress: Progress
+    cell_record: Callable[[Cell], Any]
+    environment: dict[str, Any]
+
+    def __post_init__(self) -> None:
         self.checks: list[CheckResult] = []
         self._checked: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed

@@ -58,7 +58,6 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
     Evaluations that were never verified come first, the oldest before the others.
 
     Args:
-        store: The results store.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
 

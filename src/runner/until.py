@@ -115,7 +115,6 @@ def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
 
     Args:
         text: What is written.
-        catalog: Where the model is looked up.
         models: Canonical names of the models that are run.
 
     Raises:
@@ -159,8 +158,6 @@ def run_until(
     """Runs each model on each setting until the goal is reached.
 
     Args:
-        catalog: Where the names are looked up.
-        options: How to run.
         models: Canonical names; that of the goal is not compared with itself.
         settings: Canonical names.
         goal: When to stop.

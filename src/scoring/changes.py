@@ -53,7 +53,6 @@ def compared(
 
     Args:
         store: Where the evaluation is.
-        evaluation_id: Its id.
         scores: Today's.
         metrics: Today's.
         details: Whether units and standard errors of metrics count as well.

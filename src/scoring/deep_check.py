@@ -39,8 +39,6 @@ def deep_faults(
     """Yields the complete evaluations whose scores or metrics do not follow from their outputs.
 
     Args:
-        store: The results store.
-        catalog: The registry, with the settings.
         skipped: Called with each evaluation that cannot be computed again, and why.
         added: Called with each evaluation to which today's code adds metrics, and their names.
     """

@@ -53,7 +53,6 @@ def rescore(
 
     Args:
         store: The results store, open for writing.
-        catalog: The registry, with the settings.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
         tell: Called with each outcome.

@@ -61,7 +61,6 @@ def borda_ranking(
     """Ranks models by the sum of their points over the settings. Numbers from elsewhere count where there is no own.
 
     Args:
-        store: The results store.
         settings: Names or patterns; none means all with a judge (``…@…``) and the metric, if these judge the same
             setting.
         models: Names or patterns; none means all.

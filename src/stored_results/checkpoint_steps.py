@@ -34,11 +34,7 @@ class CheckpointFile:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of the user's.
-
-    Raises:
-        DataError: If it is not a regular expression, or has neither of the groups.
-    """
+    """A pattern of the user's; raises DataError if it is not a regular expression, or has neither of the groups."""
     try:
         found = re.compile(pattern)
     except re.error as error:

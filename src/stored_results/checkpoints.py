@@ -80,14 +80,7 @@ class Failure:
 def curves(
     store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
 ) -> list[TrainingCurve]:
-    """The curves of training runs.
-
-    Args:
-        store: The results store.
-        runs: Their folders; None: all.
-        settings: None: all.
-        metric: None: the main one of each setting.
-    """
+    """The curves of runs (by folder) on settings (None: all) by a metric (None: the main one of each setting)."""
     wanted = None if settings is None else list(settings)
     cells = _cells(store, runs, wanted)
     of = {each.id: checkpoint for each, checkpoint in cells if each.status == "complete"}
@@ -103,12 +96,7 @@ def curves(
 
 
 def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
-    """The checkpoints of training runs that were torn, or whose evaluation failed, by run, step and setting.
-
-    Args:
-        store: The results store.
-        runs: Their folders; None: all.
-    """
+    """The torn or failed checkpoints of these training runs (None: all), by run, step and setting."""
     cells = _cells(store, runs)
     done = {(of.run, of.step, each.eval_setting) for each, of in cells if each.status == "complete"}
     failed = {

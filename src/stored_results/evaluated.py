@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.graph.stored import EvaluationValues
@@ -18,9 +19,6 @@ from testbed.stored_results.predictions import ClassNames, best_names, class_nam
 from testbed.stored_results.side_by_side import evaluations_on
 from testbed.tasks.image_embedding import task as image_embedding
 from testbed.tasks.parts.logits import viewed_logits
-
-if TYPE_CHECKING:
-    from testbed.db.store import Store
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation
@@ -18,9 +20,6 @@ from testbed.spreadsheet import cell
 from testbed.stored_results.export_texts import TEXT, reported_with, write_texts
 from testbed.stored_results.labels import unreported
 from testbed.stored_results.predictions import LOGITS, viewed_class_names
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Format = Literal["npz", "csv", "parquet"]
 
@@ -38,8 +37,6 @@ def save_logits(
     """Writes the logits of models on a setting, a file for each, and a manifest.
 
     Args:
-        store: The results store.
-        eval_setting: The setting.
         folder: The output folder; created if missing.
         models: The models; None means all that were evaluated on it.
         form: ``"npz"``: arrays logits, targets, sample_ids, class_names, for numpy alone; ``"csv"`` and ``"parquet"``:

@@ -23,8 +23,6 @@ def save_texts(store: Store, eval_setting: str, folder: Path, models: Sequence[s
     The text of a sample without an answer is null.
 
     Args:
-        store: The results store.
-        eval_setting: The setting.
         folder: The output folder; created if missing.
         models: The models; None means all that were evaluated on it.
 

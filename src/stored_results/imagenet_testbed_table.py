@@ -31,7 +31,6 @@ def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> t
 
     Args:
         results: The visible results.
-        path: The file.
         sort_by: The column to sort models by, best first; models without it come last, by name.
 
     Returns:

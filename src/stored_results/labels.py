@@ -21,11 +21,7 @@ File = tuple[str, str]  # path and digest
 
 
 def labels(store: Store, evaluations: Sequence[Evaluation]) -> dict[int, str]:
-    """A label for each evaluation of one cell, unlike those of the others; empty for a single evaluation.
-
-    Returns:
-        Evaluation id → label, such as ``"templates.json, bfloat16"``.
-    """
+    """Evaluation id → a label unlike those of the others of its cell; empty for a single evaluation."""
     if len(evaluations) < 2:
         return {each.id: "" for each in evaluations}
     words: dict[int, list[str]] = {each.id: [] for each in evaluations}

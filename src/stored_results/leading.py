@@ -38,7 +38,6 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
 
     Args:
         values: Models and their values.
-        spec: The metric.
         published: Whether all of the values are published ones.
     """
     if spec.better not in (HIGHER, LOWER):

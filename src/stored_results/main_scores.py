@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from testbed.db.store import Store
 from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
 from testbed.stored_results.side_by_side import evaluations_on
 
-if TYPE_CHECKING:
-    from testbed.db.store import Store
-
 _SHOWN = 12  # names in a message
 
 
 def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
-    """Returns whether a larger value is better.
-
-    Args:
-        spec: The metric or score.
-        asked: What the user says, which counts before what is declared.
-
-    Raises:
-        StoreError: If neither says it.
-    """
+    """Returns whether larger is better, as the user says, else as declared; raises StoreError if neither says it."""
     better = asked or spec.better
     if better in (HIGHER, LOWER):
         return better == HIGHER
@@ -46,7 +35,6 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
     """The main per-sample score of settings.
 
     Args:
-        store: The results store.
         cells: Setting → its evaluations.
         binary: Whether a score of 0 and 1 is needed.
 

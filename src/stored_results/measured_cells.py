@@ -64,7 +64,6 @@ def measured_cells(
     """The measured cells of models on settings, by name, and what was left out: which things → how many.
 
     Args:
-        store: The results store.
         models: Names or patterns; none means all.
         settings: Names or patterns; none means all but parts of others.
 

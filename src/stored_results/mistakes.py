@@ -59,8 +59,6 @@ def hardest(
     """The samples that most models get wrong; ties are ordered by mean loss, largest first, then by id.
 
     Args:
-        store: The results store.
-        setting: The setting.
         models: Names or patterns; none means all.
         score: A score of 0 and 1, such as ``top1``.
         limit: The maximum number of samples.
@@ -123,12 +121,7 @@ def infos_of(samples: SampleTable, table: SideBySide) -> list[SampleInfo]:
 
 
 def target_name(target: Any, name: Callable[[int], str]) -> str | None:
-    """Returns the name of a target: of its classes, or its right captions; None if it has no name.
-
-    Args:
-        target: As the data set has it.
-        name: Gives the name of a class.
-    """
+    """Returns a target's class by ``name``, or its right captions, for people; None if it has no name."""
     if isinstance(target, dict) and isinstance(target.get("captions"), list):
         captions, answer = target["captions"], target.get("answer")
         target = [captions[answer]] if type(answer) is int and 0 <= answer < len(captions) else captions

@@ -53,7 +53,6 @@ def compare_pairs(
     """Compares every two models on every setting.
 
     Args:
-        store: The results store.
         models: Two names or more.
         settings: Names.
         score: The per-sample score; None: the main one of the settings.

@@ -69,7 +69,6 @@ class Pictures:
         """A JPEG, or the reason why there is none; the latest are kept in memory.
 
         Args:
-            samples: Of the setting.
             position: Of the sample.
             which: `OWN`, or `CLEAN` for the picture before the setting's perturbation.
         """
@@ -102,11 +101,7 @@ class Pictures:
         return reason if stored is None else stored
 
     def image(self, samples: SettingSamples, info: SampleInfo, which: str = OWN) -> Image.Image:
-        """A decoded picture from the data set, perturbed as the setting says.
-
-        Raises:
-            TestbedError: If there is none.
-        """
+        """A decoded picture from the data set, perturbed as the setting says; raises TestbedError if there is none."""
         source = self._source(samples.name)
         if isinstance(source, str):
             raise TestbedError(source)

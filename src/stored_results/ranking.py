@@ -80,12 +80,10 @@ def ranking(
     """Ranks models by their mean score, averaged over settings if there are several.
 
     Args:
-        store: The results store.
         settings: The settings, equally weighted.
         models: Names or patterns; none means all that have outputs on all the settings.
         score: The per-sample score.
         tell: Called with notes on what was left out.
-        progress: Reports progress.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
         first: Ids of evaluations that take precedence over the reported ones.
         drawn: Resamples of other rankings, which may be used again.

@@ -90,11 +90,7 @@ def dataset_id(evaluation: Evaluation) -> int:
 
 
 def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
-    """The reported evaluation of a cell, among those that are not imported.
-
-    Raises:
-        StoreError: If there is none.
-    """
+    """The reported evaluation of a cell, among those that are not imported; raises StoreError if there is none."""
     own = _own(store.evaluations.find([model], [setting]))
     if not own:
         store.names.require("model", model)
@@ -111,8 +107,6 @@ def evaluations_on(
     """The reported evaluation of each model on a setting, in the order of the models' names.
 
     Args:
-        store: The results store.
-        setting: The setting.
         first: Ids of evaluations that take precedence over the reported ones.
         imported: Whether imported evaluations count, which have metrics but no samples.
 
@@ -147,8 +141,6 @@ def choose(
     """Chooses the evaluations for an analysis: the same models on each setting.
 
     Args:
-        store: The results store.
-        settings: The settings.
         models: Names or patterns; none means all.
         score: A per-sample score that each must have.
         at_least: The minimum number of models.
@@ -237,15 +229,7 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
 
 
 def matching_models(store: Store, words: Iterable[str]) -> list[str]:
-    """Models with outputs by name or pattern; each once, in the given order.
-
-    Args:
-        store: The results store.
-        words: Names and patterns.
-
-    Raises:
-        UnknownNameError: If a pattern matches none.
-    """
+    """Models with outputs by name or pattern, in order, each once; raises UnknownNameError if a pattern has none."""
     words = list(words)
     if not any(_is_pattern(word) for word in words):
         return list(dict.fromkeys(words))
@@ -262,7 +246,6 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     """Settings by name, or by pattern among those with outputs; each once, in the given order.
 
     Args:
-        store: The results store.
         words: Names and patterns.
         imported: Whether settings with numbers from elsewhere also count.
 
@@ -320,9 +303,7 @@ def side_by_side(
     """Puts models side by side on the samples that all of them have.
 
     Args:
-        store: The results store.
         samples: The data sets of that store.
-        setting: The setting.
         evaluations: One per model, from `choose`.
         score: The per-sample score; samples count if all models have it. None: every sample counts.
         tell: Called with a note if a model has more samples than all have in common.
@@ -365,10 +346,6 @@ def clusters_in(samples: SampleTable, table: SideBySide) -> Array | None:
 
 
 def require_binary(table: SideBySide, score: str, what: str) -> None:
-    """Checks that scores are 0 or 1.
-
-    Raises:
-        StoreError: If a score is neither 0 nor 1.
-    """
+    """Checks that scores are 0 or 1; raises StoreError if a score is neither 0 nor 1."""
     if not table.binary:
         raise StoreError(f"{what} needs a score of 0 and 1, such as top1; {score} on {table.eval_setting} is not")

@@ -58,8 +58,6 @@ def grouped(
     are with ``_training_share`` after it.
 
     Args:
-        store: The results store.
-        setting: The setting.
         models: Names or patterns; none means all.
         score: The per-sample score.
         by: ``class``, ``group``, a key of the samples' slices, or a column of the file. None: the only choice, if it is
@@ -93,7 +91,6 @@ def grouped_in(
     """Computes `grouped` for models that are already side by side.
 
     Args:
-        store: The results store.
         samples: The data sets of that store.
         table: The models.
         spec: The declaration of their score.

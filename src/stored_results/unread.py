@@ -21,13 +21,7 @@ class UnreadSample:
 
 
 def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int, list[UnreadSample]]:
-    """Counts the samples that could not be read, and returns the first of them.
-
-    Args:
-        store: The results store.
-        evaluation: The evaluation.
-        most: At most so many are named.
-    """
+    """Counts the samples that could not be read, and returns the first of them, at most ``most``."""
     errors = store.outputs.errors(evaluation.id)
     if not errors or evaluation.dataset_id is None:
         return len(errors), []

@@ -77,11 +77,7 @@ def splitter_of(setting: EvalSetting, options: SimilarityOptions) -> Splitter | 
 
 
 def references_of(setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[list[str]]:
-    """The reference captions of each sample.
-
-    Raises:
-        DataError: If targets are something else.
-    """
+    """The reference captions of each sample; raises DataError if targets are something else."""
     for sample in samples:
         if not isinstance(sample.target, list) or not all(isinstance(each, str) for each in sample.target):
             raise DataError(

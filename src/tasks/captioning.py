@@ -104,11 +104,7 @@ def captions_in(target: Any) -> list[str]:
 
 
 def require_some(status: Array, values: Values, setting: EvalSetting) -> None:
-    """Checks that at least one sample has a caption.
-
-    Raises:
-        DataError: If none has.
-    """
+    """Checks that at least one sample has a caption; raises DataError if none has."""
     if ((status != MISSING) & (status != ERROR)).any():
         return
     first = ", ".join(sample.id for sample in values.samples[:3])

@@ -43,11 +43,7 @@ HEAD = "head"  # the role of a zero-shot head
 
 @dataclass(frozen=True)
 class Logits(Op):
-    """Logits [C] of a classifier, or of a dual encoder with a zero-shot head.
-
-    Attributes:
-        route: `BY_LOGITS` or `BY_ZERO_SHOT`.
-    """
+    """Logits [C] of a classifier, or of a dual encoder with a zero-shot head, by its route."""
 
     route: str
     kind = "logits"

@@ -27,11 +27,7 @@ _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for e
 
 @dataclass(frozen=True)
 class ClipScoreOptions:
-    """The task options of CLIPScore.
-
-    Attributes:
-        prefix: A text put in front of captions.
-    """
+    """The task options of CLIPScore: a text in front of captions."""
 
     prefix: str = ""
 

@@ -61,11 +61,7 @@ class ProbeLogits(Op):
 
 @dataclass(frozen=True)
 class FittedProbe(Artifact):
-    """A probe as one table, float32 [D + 1, C]: the weights, and below them the bias.
-
-    Attributes:
-        validation: Whether it is chosen with a validation split.
-    """
+    """A probe, chosen with a validation split or not, as one table, float32 [D + 1, C]: weights above bias."""
 
     validation: bool
     kind = "linear-probe"

@@ -88,11 +88,7 @@ class QuestionAnswering(TextTask):
     scorer = SCORER
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"generate"``.
-
-        Raises:
-            UnsupportedError: If the model does not generate text, or the set cannot be scored.
-        """
+        """``"generate"``; raises UnsupportedError if the model does not generate text, or the set cannot be scored."""
         if lacks := options_of(setting, QuestionOptions).lacks:
             raise UnsupportedError(lacks)
         return super().route(model, setting)
@@ -222,11 +218,7 @@ def _is_in_turns(target: Any) -> bool:
 
 
 def columns_of(target: Any, what: str) -> dict[str, str]:
-    """The columns of a sample.
-
-    Raises:
-        DefinitionError: If the data set is not a table.
-    """
+    """The columns of a sample; raises DefinitionError if the data set is not a table."""
     if not isinstance(target, dict):
         raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are not rows")
     return target

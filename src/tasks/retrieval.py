@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RetrievalOptions:
-    """The task options of retrieval.
-
-    Attributes:
-        recall_k: The k of recall@k.
-    """
+    """The task options of retrieval: the k of recall@k."""
 
     recall_k: Sequence[int] = RECALL_K
 

@@ -135,11 +135,7 @@ def task_with(scorer: str) -> Task | None:
 
 
 def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> None:
-    """Checks a model's capabilities.
-
-    Raises:
-        UnsupportedError: If one is missing; names it.
-    """
+    """Checks a model's capabilities; raises UnsupportedError with the name of a missing one."""
     missing = needed - model.capabilities
     if missing:
         raise UnsupportedError(

@@ -87,11 +87,7 @@ def code(file: str) -> str:
 
 
 class watch:
-    """Attributes the reads of this thread to an owner, where the user's code makes none; with None, nothing is logged.
-
-    Args:
-        owner: The owner of the reads.
-    """
+    """Attributes this thread's reads to an owner, where the user's code makes none; None logs nothing."""
 
     def __init__(self, owner: str | None) -> None:
         self._owner = owner

@@ -93,12 +93,7 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_write(path: Any, made: bool = False) -> None:
-    """A definition, or a script or a notebook's cell that evaluates it, writes a file.
-
-    Args:
-        path: The file.
-        made: True if it did not exist.
-    """
+    """A definition, or a script or a notebook's cell that evaluates it, writes a file, or makes one."""
     owner, name = readers.owner(), os.fsdecode(path)
     if owner is None or _is_apart(file := os.path.abspath(name)):
         return

@@ -25,12 +25,7 @@ _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
 def is_own(module: str | None, file: str | None) -> bool:
-    """Checks whether code is the user's: of a definition package, of a plug-in package, or of no installed package.
-
-    Args:
-        module: The name of its module.
-        file: Its file.
-    """
+    """Checks whether code is the user's, by its module: of a plug-in or definitions, or not installed."""
     module = module or ""
     if module.startswith(_NETWORKS):
         return True

@@ -22,12 +22,7 @@ _unsure: set[str] = set()  # files that may have been edited between their impor
 
 
 def remember(file: str, late: bool = False) -> None:
-    """Keeps the text of a file that is being run.
-
-    Args:
-        file: Its absolute path.
-        late: True if it was run before tracing began; then its text may be another one already.
-    """
+    """Keeps the text of a file that is being run, or was run before tracing began and may have changed since."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()
@@ -63,11 +58,7 @@ def lines(function: types.FunctionType) -> list[str]:
 
 
 def text_of(path: str) -> str:
-    """The text of a file as it was run last, or as it is now if it was not run.
-
-    Raises:
-        OSError: If it cannot be read.
-    """
+    """The text of a file as it was run last, or as it is now if it was not run; raises OSError if it cannot be read."""
     known = _texts.get(path)
     return known[-1] if known else Path(path).read_text(encoding="utf-8")
 

@@ -74,7 +74,6 @@ def hold(path: str, version: str, function: str = "") -> None:
     """Notes that code in this process has read a version of a file.
 
     Args:
-        path: The file.
         version: From `version_of`.
         function: The function that reads it. One that does so again in a later run keeps nothing from an earlier one.
             Empty if the file was imported.
@@ -105,12 +104,7 @@ def note(path: str, version: str) -> None:
 
 
 def wrote(path: str, made: bool) -> None:
-    """Notes that the user's code writes a file; this change does not count as an edit.
-
-    Args:
-        path: The file.
-        made: True if it did not exist before.
-    """
+    """Notes that the user's code writes or makes a file; this change does not count as an edit."""
     _written[path] = made or is_made(path)
 
 

@@ -43,12 +43,7 @@ class Mirror(Protocol):
     name: str
 
     def log(self, point: Point, values: Mapping[str, float]) -> None:
-        """Logs the metrics of a point, so that they are kept if this process is killed.
-
-        Args:
-            point: The point.
-            values: SETTING/METRIC → the metric; rates as fractions.
-        """
+        """Logs a point's metrics, by SETTING/METRIC, rates as fractions, so that they survive a kill."""
         ...
 
     def close(self) -> None:

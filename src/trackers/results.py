@@ -49,11 +49,7 @@ def log_evaluations(store: Store, mirrors: Sequence[Mirror], evaluation_ids: Seq
 
 
 def log_once(store: Store, mirror: Mirror, point: Point, evaluation_ids: Sequence[int]) -> str:
-    """Logs the missing metrics of a point. Claims it first, so that nothing is logged twice after a kill.
-
-    Returns:
-        Why it could not be logged; empty if it is there.
-    """
+    """Claims a point and logs its missing metrics, once despite a kill; returns why that failed, else empty."""
     claimed = [one_id for one_id in evaluation_ids if store.checkpoints.claim(one_id, mirror.name)]
     if not claimed:
         return ""

@@ -6,93 +6,30 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 from testbed.graph.passes import Job, Shard
 from testbed.tracing.access_log import Read
 
 
-class WorkReports(Protocol):
-    """Reports of workers about their work."""
-
-    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """The outputs of a shard are stored."""
-        ...
-
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
-        ...
-
-    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Samples did not get through to the model, by position."""
-        ...
-
-    def read(self, reads: Iterable[Read]) -> None:
-        """Files and variables that users' code has read for the first time."""
-        ...
-
-    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """Reports the seconds by stage that this worker spent on its part of a pass."""
-        ...
-
-
-class Channel(WorkReports, Protocol):
+class Channel(ABC):
     """The requests and messages of a worker."""
-
-    def next_pass(self) -> int | None:
-        """The next pass; waits for one; None if all is done."""
-        ...
-
-    def next_shard(self, pass_id: int) -> Shard | None:
-        """The next shard of a pass; None if none is left."""
-        ...
-
-    def shard_begun(self, shard_id: int) -> None:
-        """The samples of a shard are being computed."""
-        ...
-
-    def progress(self, pass_id: int, images: float) -> None:
-        """Reports as how many images count what was computed in a pass; see `Shard.counted`."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something the user should know."""
-        ...
-
-    def stopping(self) -> bool:
-        """Returns whether the run is being stopped."""
-        ...
-
-
-class RemoteChannel(ABC):
-    """A channel to another process, with messages and requests."""
 
     @abstractmethod
     def tell(self, kind: str, *arguments: Any) -> None:
         """Sends a message."""
 
     @abstractmethod
-    def ask(self, kind: str, *arguments: Any) -> Any:
-        """Sends a message and waits for its answer."""
+    def next_pass(self) -> int | None:
+        """The next pass; waits for one; None if all is done."""
+
+    @abstractmethod
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass; None if none is left."""
 
     @abstractmethod
     def stopping(self) -> bool:
         """Returns whether the run is being stopped."""
-
-    def job(self) -> Job:
-        """The job of the run; unpacking it loads plug-ins."""
-        answer: Job = self.ask("job")
-        return answer
-
-    def next_pass(self) -> int | None:
-        """The next pass; waits for one; None if all is done."""
-        answer: int | None = self.ask("next_pass")
-        return answer
-
-    def next_shard(self, pass_id: int) -> Shard | None:
-        """The next shard of a pass; None if none is left."""
-        answer: Shard | None = self.ask("next_shard", pass_id)
-        return answer
 
     def shard_begun(self, shard_id: int) -> None:
         """The samples of a shard are being computed."""
@@ -125,6 +62,29 @@ class RemoteChannel(ABC):
     def note(self, text: str) -> None:
         """Something the user should know."""
         self.tell("note", text)
+
+
+class RemoteChannel(Channel):
+    """A channel to another process, with messages and requests."""
+
+    @abstractmethod
+    def ask(self, kind: str, *arguments: Any) -> Any:
+        """Sends a message and waits for its answer."""
+
+    def job(self) -> Job:
+        """The job of the run; unpacking it loads plug-ins."""
+        answer: Job = self.ask("job")
+        return answer
+
+    def next_pass(self) -> int | None:
+        """The next pass; waits for one; None if all is done."""
+        answer: int | None = self.ask("next_pass")
+        return answer
+
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass; None if none is left."""
+        answer: Shard | None = self.ask("next_shard", pass_id)
+        return answer
 
     def fatal(self, reason: str) -> None:
         """The worker cannot continue, and neither could another."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Context:
         self.store = store
         self.device = device
         self.again = job.check.classes if job.check is not None else 0
-        self._channel = channel
+        self.channel = channel
         self._checked = checked
         self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
@@ -65,22 +65,6 @@ class Context:
         self.found: Counter[str] = Counter()
         self.fitted: dict[tuple[Any, ...], Any] = {}
 
-    def stopping(self) -> bool:
-        """Returns whether the run is being stopped."""
-        return self._channel.stopping()
-
-    def fail(self, evaluation_id: int, reason: str) -> None:
-        """Marks a cell as failed."""
-        self._channel.cell_failed(evaluation_id, reason)
-
-    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Reports samples, or questions, that did not get through to the model, and the reasons."""
-        self._channel.unreached(evaluation_id, reasons)
-
-    def note(self, text: str) -> None:
-        """Sends a message to the user."""
-        self._channel.note(text)
-
     def tell_usage(self) -> None:
         """Reports how much served models were used since the last report."""
         for name, loaded in self._loaded.items():
@@ -89,7 +73,7 @@ class Context:
             if found := self.found.pop(name, 0):
                 told.append(f"{found:,} answer{'' if found == 1 else 's'} stored already")
             if any(told):
-                self.note(f"{name}: {'; '.join(filter(None, told))}")
+                self.channel.note(f"{name}: {'; '.join(filter(None, told))}")
 
     def rows(self, cell: PassCell) -> Rows:
         """Returns the rows that are computed for a cell."""

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from testbed.data.formats import caption_files, caption_pairs, selection, selection_files
 from testbed.data.formats.annotations import checked_path, read_json, read_json_lines, text_lines
 from testbed.data.formats.predictions import read_predictions
-from testbed.data.formats.subtitles import read_srt, said_at
 from testbed.data.formats.text_records import read_text_records
 from testbed.data.sets import multilingual_captions
 from testbed.data.sets.clip_cc import reference_captions
+from testbed.data.tables.video_subtitles import read_srt, said_at
 from testbed.errors import DataError
 
 # Captions ---------------------------------------------------------------------------------------------------------

@@ -150,9 +150,10 @@ def warm_up() -> None:
 
     from testbed.execution.progress import SilentProgress
     from testbed.graph.options import RunOptions
+    from testbed.provenance import uses
     from testbed.registry import registry
     from testbed.runner.run import run
-    from testbed.tracing import access_log, named_files, versions
+    from testbed.tracing import access_log, versions
 
     registry._state = "own definitions"  # or else a definition that looks at the registry would load the plug-ins
     registry._load_rooms()
@@ -166,7 +167,7 @@ def warm_up() -> None:
     for noted, kept in zip((access_log._noted, access_log._fresh), before, strict=True):
         noted.intersection_update(kept)
     versions.forget()
-    named_files._named_files.cache_clear()
+    uses._named_files.cache_clear()
     assert threading.active_count() == 1  # a fork would lose the others, and what they have locked
 
 

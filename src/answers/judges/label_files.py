@@ -99,7 +99,6 @@ def verdicts_in(
 
     Args:
         paths: The files.
-        model: The model.
         ids: The ids of the samples.
         texts: The answers; None where there is none.
         graded: True if labels are degrees from 0 to 1.

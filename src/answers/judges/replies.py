@@ -125,7 +125,6 @@ def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
     """Returns the statement of the first or the last line of a reply; None if there is none, or they differ.
 
     Args:
-        reply: The reply.
         read: Returns the statement of a line by itself; None if there is none.
     """
     statements = {said for line in lines_of(reply) if (said := read(line)) is not None}

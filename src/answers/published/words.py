@@ -39,7 +39,6 @@ def without_punctuation(text: str, full_stops: int = _FULL_STOPS, full_stop: re.
     """Replaces punctuation by blanks, or removes it if there is a blank beside it somewhere or a comma between digits.
 
     Args:
-        text: The text.
         full_stops: The maximum number of full stops outside numbers to remove; 0 for all.
         full_stop: The full stops that are outside numbers.
     """
@@ -60,7 +59,6 @@ def normalized(
     """A text as it is compared: lower case, digits for number words, no articles, mended contractions.
 
     Args:
-        text: The text.
         full_stops: See `without_punctuation`.
         digits: Words → the digits for them.
         full_stop: See `without_punctuation`.

@@ -36,7 +36,6 @@ def add_report(name: str, primary: str, published: Mapping[str, str] | None = No
     """Adds what the decorated function computes as a report, which settings name by the task option ``report``.
 
     Args:
-        name: Its name.
         primary: The metric that a table shows, of all rows.
         published: The names that VLMEvalKit gives to the metrics, where they differ.
 

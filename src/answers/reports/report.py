@@ -94,7 +94,6 @@ def report(
 
     Args:
         name: A key of `REPORTS`.
-        answered: The answered questions.
         scorer: The scorer that computed the metrics, with its version.
         cut_off: See `extras`, as for the rest.
         other_verdicts: See there.

@@ -136,8 +136,6 @@ def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: L
     """The mean of the rows with each label.
 
     Args:
-        rows: The rows.
-        spec: The metric.
         scorer: The scorer that computed it.
         what: The name of the labels, such as ``category``.
         labels: The label of each row; None for a row without one.

@@ -164,7 +164,6 @@ def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> lis
     """Computes accuracy, F1, precision, recall and the share of yes.
 
     Args:
-        rows: The rows.
         scorer: The scorer that computed them.
         part: The slice.
         exactly: True if only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".

@@ -89,7 +89,6 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
 
     Args:
         settings: Canonical names.
-        given: The options.
 
     Raises:
         DefinitionError: If an option does not apply to a setting, or no setting is in any of the languages.
@@ -127,12 +126,7 @@ class LanguageError(DefinitionError):
 
 
 def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
-    """Replaces open_clip encoders by the captioners that they contain if the task is captioning.
-
-    Args:
-        models: Canonical names.
-        task: The option ``--task``.
-    """
+    """Replaces open_clip encoders by the captioners that they contain if ``--task`` is captioning."""
     if task != "captioning":
         return list(models)
     from testbed.models.open_clip_coca import PREFIX

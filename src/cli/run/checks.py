@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.output import count, say
+from testbed.console.output import count, say, say_some
 from testbed.entities import are_new
 from testbed.errors import RunError
 
@@ -34,46 +34,30 @@ def require_amount(text: str | None, option: str = "--verify") -> None:
 def print_checks(checks: Sequence[CheckResult]) -> None:
     """Prints how many stored evaluations were checked, why, and which of them differ."""
     looked = [check for check in checks if check.certificate is not None]
-    equal = [checked_cell for checked_cell in looked if checked_cell.result == "equal"]
+    equal = [check for check in looked if check.result == "equal"]
     if looked:
-        samples = sum(
-            checked_cell.certificate.samples for checked_cell in looked if checked_cell.certificate is not None
-        )
+        samples = sum(check.certificate.samples for check in looked if check.certificate is not None)
         told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
         reasons = _reasons(looked)
-        new = are_new(
-            sorted(
-                {
-                    name
-                    for checked_cell in looked
-                    if checked_cell.certificate
-                    for name in checked_cell.certificate.new_metrics
-                }
-            )
-        )
+        new = are_new(sorted({name for check in looked if check.certificate for name in check.certificate.new_metrics}))
         differ = f"{len(equal)} equal{_at_most(equal)}, {len(looked) - len(equal)} differ"
         say(f"{told}{f' ({reasons})' if reasons else ''}: {differ}{f'; {new}' if new else ''}.")
-    _print_some(
-        "Differs",
-        [
-            f"{_name(checked_cell)}: {_moved(checked_cell)}"
-            for checked_cell in looked
-            if checked_cell.result == "differs"
-        ],
-    )
+    differing = [f"Differs: {_name(check)}: {_moved(check)}" for check in looked if check.result == "differs"]
+    say_some(differing, SHOWN, "Differs: {} more")
     unchecked: dict[str, list[str]] = {}
     for check in checks:
         if check.certificate is None:
             unchecked.setdefault(check.reason, []).append(_name(check))
     lines = [
-        f"{names[0] if len(names) == 1 else f'{len(names)} evaluations'}: {why}" for why, names in unchecked.items()
+        f"Not checked: {names[0] if len(names) == 1 else f'{len(names)} evaluations'}: {why}"
+        for why, names in unchecked.items()
     ]
-    _print_some("Not checked", lines)
+    say_some(lines, SHOWN, "Not checked: {} more")
 
 
 def _at_most(equal: Sequence[CheckResult]) -> str:
     """The upper bound for the share of differing samples, given that none of the compared ones differ."""
-    shares = [checked_cell.certificate.may_differ for checked_cell in equal if checked_cell.certificate is not None]
+    shares = [check.certificate.may_differ for check in equal if check.certificate is not None]
     known = [share for share in shares if share is not None]
     return f" (at most {100 * max(known):.2g} % of their samples may differ, at 95 % confidence)" if any(known) else ""
 
@@ -160,10 +144,3 @@ def _reasons(checks: Sequence[CheckResult]) -> str:
     counted = Counter(reason for check in checks for reason in check.because)
     shown = [reason for reason, _ in counted.most_common(3)]
     return "; ".join(shown) + (f" and {len(counted) - 3} more" if len(counted) > 3 else "")
-
-
-def _print_some(heading: str, lines: Sequence[str]) -> None:
-    for line in lines[:SHOWN]:
-        say(f"{heading}: {line}")
-    if len(lines) > SHOWN:
-        say(f"{heading}: {len(lines) - SHOWN} more")

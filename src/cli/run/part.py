@@ -49,12 +49,7 @@ class RunPart:
         return request
 
     def settings(self, catalog: Catalog, scorers: Sequence[str]) -> Sequence[str]:
-        """Returns the settings of a run that names none.
-
-        Args:
-            catalog: The registered models and settings.
-            scorers: Names, patterns or collections of ``--scorers``.
-        """
+        """Returns the settings of a run that names none; ``scorers`` are as the user wrote them."""
         return ()
 
     def watching(self, progress: Progress, options: RunOptions) -> AbstractContextManager[Progress]:
@@ -102,7 +97,6 @@ def parts_of(
     Args:
         options: The extensions' options.
         given: The values of all options by name.
-        request: The request.
         kept: Whether the run has a persistent store.
 
     Returns:

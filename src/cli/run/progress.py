@@ -98,11 +98,7 @@ class LogFile(Counting):
         self._ended = {"outcome": outcome, "cells": dict(Counter(each.status for each in report.outcomes))}
 
     def close_with(self, error: BaseException | None) -> None:
-        """Writes the last line.
-
-        Args:
-            error: The exception that ended the program, if any.
-        """
+        """Writes the last line, with the exception that ended the program, if any."""
         if error is not None and not isinstance(error, SystemExit):
             self._ended["error"] = message_of(error) or type(error).__name__
         self.write("ended", **self._ended)

@@ -15,8 +15,7 @@ from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import refusal_lines, silence_in_words, silences, unreadable_in_words
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
-from testbed.console.output import count, grid, say
-from testbed.console.prompt_lines import print_prompts
+from testbed.console.output import count, grid, say, say_some
 from testbed.console.unread_answers import print_unread
 from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
@@ -137,11 +136,7 @@ def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without images), and missing classes."""
     from testbed.graph.cells import left_out_lines
 
-    lines = left_out_lines(found)
-    for line in lines[:SHOWN_REASONS]:
-        say(line)
-    if len(lines) > SHOWN_REASONS:
-        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show lists them")
+    say_some(left_out_lines(found), SHOWN_REASONS, "Data: {} more such lines; testbed show lists them")
 
 
 def unexpected(found: LeftOuts) -> bool:
@@ -173,21 +168,14 @@ def _print_unreadable(
 
 def _print_refusals(results: Sequence[Any]) -> None:
     """Prints what models refused, and why; refusals count as wrong."""
-    lines = refusal_lines(results)
-    for line in lines[:SHOWN_REASONS]:
-        say(f"Refused: {line}")
-    if len(lines) > SHOWN_REASONS:
-        say(f"Refused: samples of {len(lines) - SHOWN_REASONS} more cells; testbed show shows them")
+    lines = [f"Refused: {line}" for line in refusal_lines(results)]
+    say_some(lines, SHOWN_REASONS, "Refused: samples of {} more cells; testbed show shows them")
 
 
 def _print_silences(results: Sequence[Any]) -> None:
     """Prints which answers judges gave no verdict on, and why; these are not scored."""
-    found = silences(results)
-    for record in found[:SHOWN_REASONS]:
-        say(f"No verdict: {silence_in_words(record)}")
-    if len(found) > SHOWN_REASONS:
-        more = len(found) - SHOWN_REASONS
-        say(f"No verdict: {more} more reasons; testbed show --slices shows them")
+    lines = [f"No verdict: {silence_in_words(record)}" for record in silences(results)]
+    say_some(lines, SHOWN_REASONS, "No verdict: {} more reasons; testbed show --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
@@ -203,12 +191,10 @@ def describe_not_finite(found: Any) -> str:
 
 def _print_not_finite(results: Sequence[Any]) -> None:
     """Prints the cells with non-finite outputs: the model is broken, or overflows its precision."""
-    found = not_finite(results)
-    for result in found[:SHOWN_REASONS]:
-        say(f"Not finite: {result.model} on {result.eval_setting}: {describe_not_finite(result)}")
-    if len(found) > SHOWN_REASONS:
-        more = len(found) - SHOWN_REASONS
-        say(f"Not finite: outputs of {more} more cells; testbed show shows them")
+    lines = [
+        f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}" for each in not_finite(results)
+    ]
+    say_some(lines, SHOWN_REASONS, "Not finite: outputs of {} more cells; testbed show shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
@@ -243,11 +229,8 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
         and comparison.slice == OVERALL
         and comparison.metric == main.get(comparison.eval_setting)
     ]
-    lines = in_lines(told)
-    for line in lines[:SHOWN_REASONS]:
-        say(line)
-    if len(lines) > SHOWN_REASONS:
-        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show lists them")
+    more = "{} beside published ones; testbed show lists them"
+    say_some(in_lines(told), SHOWN_REASONS, more, "more number")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
@@ -283,8 +266,53 @@ def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
     by_reason: dict[str, list[str]] = {}
     for outcome in outcomes:
         by_reason.setdefault(outcome.reason, []).append(f"{outcome.model} on {outcome.setting}")
-    for reason, cells in list(by_reason.items())[:SHOWN_REASONS]:
-        where = cells[0] if len(cells) == 1 else f"{len(cells)} cells"
-        say(f"{heading}: {where}: {reason}")
-    if len(by_reason) > SHOWN_REASONS:
-        say(f"{heading}: {len(by_reason) - SHOWN_REASONS} more reasons; each is in the store")
+    lines = [
+        f"{heading}: {cells[0] if len(cells) == 1 else f'{len(cells)} cells'}: {why}"
+        for why, cells in by_reason.items()
+    ]
+    say_some(lines, SHOWN_REASONS, f"{heading}: {{}} more reasons; each is in the store")
+
+
+SHOWN = 12
+SHOWN_NAMES = 5
+
+
+def print_prompts(report: Report) -> None:
+    """Prints the origin of prompts that do not come from a file, and which class names are equal."""
+    say_some(lines_of_prompts(report), SHOWN, "Prompts: {} more such lines")
+
+
+def lines_of_prompts(report: Report) -> list[str]:
+    """A line for each setting whose prompts follow from its folders, and for each list of equal class names."""
+    told: dict[str, None] = {}
+    equal: dict[tuple[str, ...], dict[str, None]] = {}
+    for cell in report.plan.cells:
+        spec = (cell.identity.get("forward") or {}).get("prompts") or {}
+        if cell.opened_setting is None or "class_names" not in spec:
+            continue
+        about = cell.opened_setting.setting.prompts.about
+        told.update(dict.fromkeys(about() if about is not None else ()))
+        if names := _equal_names(spec["class_names"], cell.opened_setting.dataset.class_names):
+            equal.setdefault(names, {})[cell.setting] = None
+    return [*told, *(_in_words(names, list(settings)) for names, settings in equal.items())]
+
+
+def _equal_names(class_names: list[str], folders: Sequence[str] | None) -> tuple[str, ...]:
+    """The names that several classes share, with the folders of these classes if known."""
+    shared = [name for name, number in Counter(class_names).items() if number > 1]
+    own = folders or class_names
+    said = []
+    for name in shared:
+        which = [str(own[index]) for index, each in enumerate(class_names) if each == name and index < len(own)]
+        said.append(repr(name) if set(which) == {name} else f"{name!r} ({', '.join(which[:SHOWN_NAMES])})")
+    return tuple(said)
+
+
+def _in_words(names: tuple[str, ...], settings: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    where = settings[0] if len(settings) == 1 else count(len(settings), "setting")
+    several = "is the name" if len(names) == 1 else "are the names"
+    return (
+        f"Equal class names: in {where}, {shown} {several} of more than one class each; their prompts are the same, so"
+        " zero-shot classification cannot distinguish these classes"
+    )

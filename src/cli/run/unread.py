@@ -12,12 +12,7 @@ UNREAD = "unread"
 
 
 def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
-    """Describes how many samples could not be read, and the effect on the metrics.
-
-    Args:
-        number: Number of unreadable samples.
-        scorers: The scorers of the metrics.
-    """
+    """Describes how many samples could not be read, and the effect on these scorers' metrics."""
     from testbed.tasks.task_base import task_with
 
     task = next((found for text in dict.fromkeys(scorers) if (found := task_with(text or "")) is not None), None)
@@ -50,11 +45,7 @@ def silence_in_words(found: dict[str, Any]) -> str:
 
 
 def refusals_in_words(metrics: Sequence[Any]) -> str:
-    """Describes how many samples a model refused, which count as wrong, and why; empty without refusals.
-
-    Args:
-        metrics: Metrics or results of an evaluation.
-    """
+    """Describes how many samples a model refused, by an evaluation's metrics, and why; empty if none."""
     found = [entry for entry in metrics if (entry.name if hasattr(entry, "name") else entry.metric) == REFUSED]
     total = next((entry for entry in found if entry.slice == OVERALL), None)
     if total is None:

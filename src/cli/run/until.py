@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def check_no_other(given: Mapping[str, bool]) -> None:
-    """Checks that no option that is incompatible with ``--until`` is given.
-
-    Args:
-        given: Option → whether it is.
-    """
+    """Checks that none of these options, which are incompatible with ``--until``, is given."""
     odd = [name for name, is_given in given.items() if is_given]
     if odd:
         raise click.UsageError(f"--until runs on more and more samples; it cannot be used with {odd[0]}")

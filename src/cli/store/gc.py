@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json, say
 from testbed.errors import TestbedError
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _SHOWN = 5  # files
 
 
-def _payload_option(function: F) -> F:
-    """Adds --payload-url."""
-    return click.option("--payload-url", metavar="URL", help="Also look for files of outputs there.")(function)
+_payload_option = click.option("--payload-url", metavar="URL", help="Also look for files of outputs there.")
 
 
 @store_command

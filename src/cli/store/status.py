@@ -98,14 +98,10 @@ def _print_runs(runs: Sequence[RunInfo]) -> None:
 
 
 def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
-    if not cells:
-        return
-    click.echo(f"{title}:")
-    for cell in cells[-ENDED:]:
-        run = f" (run {cell.run_id})" if cell.run_id is not None else ""
-        click.echo(prose(f"  {cell.model} on {cell.eval_setting}{run}{f': {cell.error}' if cell.error else ''}"))
-    if len(cells) > ENDED:
-        click.echo(f"  and {len(cells) - ENDED:,} more")
+    runs = [f" (run {cell.run_id})" if cell.run_id is not None else "" for cell in cells]
+    errors = [f": {cell.error}" if cell.error else "" for cell in cells]
+    told = zip(cells, runs, errors, strict=True)
+    _print_lines(title, [f"{cell.model} on {cell.eval_setting}{run}{error}" for cell, run, error in told])
 
 
 def _print_lines(heading: str, found: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from testbed.cli.options.run import picked, some_options
 from testbed.cli.options.stored import models_option, settings_option
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples, require_amount
 from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging, store_command, use
-from testbed.console.output import count, print_json, say
+from testbed.console.output import count, print_json, say, say_some
 from testbed.errors import shortened
 
 if TYPE_CHECKING:
@@ -141,10 +141,13 @@ def _print(done: ScrubReport) -> None:
         f"Verified {count(len(done.verified), 'cell')} of {count(models, 'model')} on {count(samples, 'sample')} in"
         f" {_length(done.seconds)}: {len(done.verified) - len(differ):,} equal, {len(differ):,} differ."
     )
-    _print_some("Differs", [_told(verified_cell) for verified_cell in differ])
+    told = [f"Differs: {_told(verified_cell)}" for verified_cell in differ]
+    say_some(told, SHOWN, "Differs: {}; --json has all", "more cell")
     now = {verified_cell.evaluation.id for verified_cell in differ}
-    earlier = [describe_standing(standing) for standing in done.differing if standing.evaluation.id not in now]
-    _print_some("Differed at its last verification", earlier)
+    heading = "Differed at its last verification"
+    earlier = [each for each in done.differing if each.evaluation.id not in now]
+    told = [f"{heading}: {describe_standing(standing)}" for standing in earlier]
+    say_some(told, SHOWN, f"{heading}: {{}}; --json has all", "more cell")
     for reason, cells in sorted(done.not_verified.items(), key=lambda item: -len(item[1])):
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
         say(f"Not verified: {where}: {reason}")
@@ -161,13 +164,6 @@ def _told(one: VerifiedCell) -> str:
         f"{_name(one.evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare"
         f" the definitions with: testbed why {one.evaluation.id} today"
     )
-
-
-def _print_some(heading: str, lines: Sequence[str]) -> None:
-    for line in lines[:SHOWN]:
-        say(f"{heading}: {line}")
-    if len(lines) > SHOWN:
-        say(f"{heading}: {count(len(lines) - SHOWN, 'more cell')}; --json has all")
 
 
 def _as_object(done: ScrubReport) -> dict[str, Any]:

@@ -57,15 +57,7 @@ class _Members:
 
 
 def open_archives(paths: Sequence[Path], name: str) -> Listing:
-    """The samples in archives, which are those of one data set.
-
-    Args:
-        paths: The archives.
-        name: The data set's name, for messages.
-
-    Raises:
-        DataError: If one is damaged, or has neither class folders nor labels.
-    """
+    """The samples of one data set in archives; raises DataError if one is damaged, or has no folders or labels."""
     key = digest_bytes(json.dumps([_REVISION, *map(remembered_digest, paths)]).encode())
     listing = listing_of(key, lambda writer: _listing(paths, name, writer))
     listing.files = listing.files or [str(path.resolve()) for path in paths]

@@ -74,11 +74,7 @@ def keep(items: Items) -> str:
 
 
 def kept(name: str) -> PlacedImages:
-    """The images of a setting of objects.
-
-    Raises:
-        DataError: If they are no longer in the cache folder.
-    """
+    """The images of a setting of objects; raises DataError if they are no longer in the cache folder."""
     folder = _folder(name)
     listing = _read(folder)
     if listing is None:

@@ -49,12 +49,7 @@ class Table:
     class_names: Mapping[str, list[str]] = field(default_factory=dict)
 
     def items(self, label: str, base: Path | None = None) -> Items:
-        """The samples; see `columns_of` for the errors.
-
-        Args:
-            label: A name for people.
-            base: The folder of relative paths; default the working folder.
-        """
+        """The samples, with paths relative to ``base`` or the working folder; see `columns_of` for the errors."""
         image, target = columns_of(self.columns, self.where)
         images, labels = self.columns[image], self.columns[target]
         on_disk = all(_file_of(value) is not None for value in images)
@@ -87,11 +82,7 @@ def columns_of(columns: Mapping[str, Sequence[Any]], where: str) -> Columns:
 
 
 def picture_in(value: Any, where: str, base: Path | None) -> Any:
-    """The image in a cell: a `Path`, encoded bytes, or a picture in memory.
-
-    Raises:
-        DataError: If the cell is empty.
-    """
+    """The image in a cell: a `Path`, encoded bytes, or a picture in memory; raises DataError if the cell is empty."""
     file = _file_of(value)
     if file is not None:
         return (base or Path()) / file
@@ -140,7 +131,6 @@ def read_table(path: Path, form: str) -> Table:
     """A table in a file.
 
     Args:
-        path: The file.
         form: One of the forms of `testbed.registry.data_files`.
 
     Raises:

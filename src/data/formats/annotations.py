@@ -70,11 +70,7 @@ def text_lines(text: str) -> list[str]:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file.
-
-    Raises:
-        DataError: If it cannot be read or is not JSON.
-    """
+    """The value in a JSON file; raises DataError if it cannot be read or is not JSON."""
     text = read_text(path)
     try:
         return json.loads(text)
@@ -123,22 +119,14 @@ def value_of(entry: Any, key: str, kind: type[_Kind], where: str) -> _Kind:
 
 
 def texts(value: Any, where: str) -> list[str]:
-    """A list of texts.
-
-    Raises:
-        DataError: If it is something else.
-    """
+    """A list of texts; raises DataError if it is something else."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"{where} should be a list of texts; it is {_shown(value)}")
     return [checked_text(text, where) for text in value]
 
 
 def checked_text(value: str, where: str) -> str:
-    """A text that can be stored and tokenized.
-
-    Raises:
-        DataError: If it contains an unpaired surrogate or NUL.
-    """
+    """A text that can be stored and tokenized; raises DataError if it contains an unpaired surrogate or NUL."""
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise DataError(f"{where} holds half of a surrogate pair, which is not text: {shortened(value, 200)}")
     if "\0" in value:

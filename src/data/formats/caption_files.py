@@ -126,7 +126,6 @@ def read_caption_json(path: Path, split: str, place: Callable[[str], str]) -> Ca
     """The captions in a JSON file in COCO's format, in Karpathy's, or as a list.
 
     Args:
-        path: The file.
         split: Karpathy's split to read.
         place: Maps the file name of an image to its path.
 

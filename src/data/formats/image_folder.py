@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_lists import FileImages
@@ -23,9 +22,6 @@ from testbed.data.left_out import (
     printable,
 )
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 
 class ImageFolder(FileImages):
@@ -99,7 +95,6 @@ def image_files(
     """Yields image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
-        folder: The folder.
         leaving: Collects what is left out: hidden files and folders, other extensions, what is not a file.
         relative: The prefix of the paths.
         above: The folders above it that have been entered.
@@ -126,11 +121,7 @@ def image_files(
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Returns the entries of a folder.
-
-    Raises:
-        DataError: If it cannot be read.
-    """
+    """Returns the entries of a folder; raises DataError if it cannot be read."""
     try:
         return list(os.scandir(folder))
     except OSError as error:

@@ -81,7 +81,6 @@ class ImageArrays(ImageSource):
         split: The split, for the ids.
         pixels: Uint8 [n, H, W, 3] or [n, H, W].
         targets: The n class indices.
-        class_names: The names of the classes.
 
     Raises:
         DataError: If the pixels have another type, or the labels another number.

@@ -39,11 +39,7 @@ class ImagesInFolder:
         return self.path / on_disk(self.path, name)
 
     def image(self, name: str) -> Image.Image:
-        """The decoded RGB image.
-
-        Raises:
-            SampleError: If it cannot be read.
-        """
+        """The decoded RGB image; raises SampleError if it cannot be read."""
         return decode_file(self.encoded(name))
 
     def digests(self, names: Sequence[str]) -> list[str]:
@@ -58,21 +54,13 @@ class ImagesInZip:
     path: Path
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The missing members among these.
-
-        Raises:
-            DataError: If this is not a zip archive.
-        """
+        """The missing members among these; raises DataError if this is not a zip archive."""
         members = _members(_archive(self.path))
         asked = {name: {composed(name), composed(self._inner(name))} for name in names}
         return [name for name, forms in asked.items() if not forms & members.keys()]
 
     def image(self, name: str) -> Image.Image:
-        """The decoded RGB image.
-
-        Raises:
-            SampleError: If it cannot be read.
-        """
+        """The decoded RGB image; raises SampleError if it cannot be read."""
         return decode_bytes(self.encoded(name), f"{self.path}:{name}")
 
     def digests(self, names: Sequence[str]) -> list[str]:
@@ -106,11 +94,7 @@ class ImagesInZip:
             raise
 
     def find(self, name: str) -> zipfile.ZipInfo:
-        """The archive's entry of a member.
-
-        Raises:
-            KeyError: If there is none.
-        """
+        """The archive's entry of a member; raises KeyError if there is none."""
         archive = _archive(self.path)
         for spelling in (name, self._inner(name)):
             if (
@@ -189,11 +173,7 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
 
 
 def require_images(images: Images, names: Sequence[str], name: str, origin: str) -> None:
-    """Checks that images exist.
-
-    Raises:
-        DataError: If some are missing.
-    """
+    """Checks that images exist; raises DataError if some are missing."""
     missing = images.missing(names)
     if missing:
         raise DataError(

@@ -135,15 +135,7 @@ def _check(instances: Sequence[SelectionInstance], name: str) -> None:
 
 
 def find_pairs(root: Path, name: str) -> Path:
-    """The file of a user's data set.
-
-    Args:
-        root: Its path without the extension: either ``<root>.jsonl`` (or .json, .csv) or ``<root>/pairs.jsonl``.
-        name: The data set's name, for messages.
-
-    Raises:
-        DataError: If there is none.
-    """
+    """A user's file ``<root>.jsonl`` (.json, .csv) or ``<root>/pairs.jsonl``; raises DataError if there is none."""
     beside = [root.with_name(root.name + ending) for ending in PAIR_FILES]
     for path in (*beside, *(root / f"pairs{ending}" for ending in PAIR_FILES)):
         if path.is_file():

@@ -150,11 +150,7 @@ class ClassVocabulary:
 
 @lru_cache(maxsize=8)
 def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
-    """The classes of one of `SUBSETS`.
-
-    Raises:
-        DataError: If timm, which has the tables, is not installed.
-    """
+    """The classes of one of `SUBSETS`; raises DataError if timm, which has the tables, is not installed."""
     ids = (information() / SUBSETS[subset]).read_text(encoding="utf-8").split()
     lemmas = [_lemmas().get(class_id, "") for class_id in ids]
     synonyms = [[part.strip() for part in lemma.split(",") if part.strip()] for lemma in lemmas]
@@ -167,11 +163,7 @@ def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
 
 
 def names_read(view: Mapping[str, Any]) -> list[str] | None:
-    """The names, for people, of the outputs that a view of logits has; None if classes were not matched by name.
-
-    Args:
-        view: The part of an identity that determines an evaluation's metrics.
-    """
+    """The names of the outputs in a view of logits, for people; None if classes were not matched by name."""
     read = view.get(READ_AS)
     if read is None:
         return None

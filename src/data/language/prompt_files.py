@@ -92,11 +92,7 @@ def texts_of(path: Path, key: str, value: Any) -> Templates:
 
 
 def strings_of(path: Path, key: str, value: Any) -> list[str]:
-    """Checks a list of texts.
-
-    Raises:
-        DataError: If the value is something else.
-    """
+    """Checks a list of texts; raises DataError if the value is something else."""
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
         raise DataError(f"{path}: {key!r} should have a list of texts, not {_kind(value)}")
     return list(value)

@@ -121,11 +121,7 @@ def _nltk(language: str) -> Splitter | None:
 
 @lru_cache
 def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
-    """Returns Punkt for a language, cached once found.
-
-    Raises:
-        LookupError: If the data are missing or incomplete.
-    """
+    """Returns Punkt for a language, cached once found; raises LookupError if the data are missing or incomplete."""
     tokenizer = importlib.import_module("nltk.tokenize.punkt").PunktTokenizer(name)
     described = f"nltk {version('nltk')} punkt_tab {name} {_digest(tokenizer)}"
     return SentenceSplitter(described, tokenizer.sentences_from_text)

@@ -18,7 +18,6 @@ def with_places(templates: Sequence[str], where: Callable[[int], str]) -> list[s
     the same one. A list in which the templates differ is refused: one of them is a slip.
 
     Args:
-        templates: The templates.
         where: Maps a template's index to its place, for messages: a file and its line.
 
     Raises:
@@ -42,11 +41,7 @@ def has_place(text: str) -> bool:
 
 
 def _names(template: str) -> list[str]:
-    """The names of the places, each once.
-
-    Raises:
-        ValueError: If a brace belongs to no place.
-    """
+    """The names of the places, each once; raises ValueError if a brace belongs to no place."""
     names = []
     for _, name, spec, conversion in Formatter().parse(template):
         if name is not None:

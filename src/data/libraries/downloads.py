@@ -45,7 +45,6 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
 
     Args:
         name: The data set's name.
-        split: The split.
         url: The place of webdatasets, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's and
             DataComp's on the hub.
         say: Called with a description of each download before it starts.

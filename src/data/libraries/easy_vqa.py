@@ -43,11 +43,7 @@ class EasyVQA(RowSource):
         self.slices = [{"category": columns["category"]} for columns in self.targets]
 
     def row(self, position: int) -> Row:
-        """A question with its picture.
-
-        Raises:
-            SampleError: If the picture cannot be read.
-        """
+        """A question with its picture; raises SampleError if the picture cannot be read."""
         where = f"{self.name}: question {self.ids[position]}"
         picture = read_picture(self._pictures, self._files[position], where)
         return Row(self.ids[position], self.targets[position], [picture])

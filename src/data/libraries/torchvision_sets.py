@@ -76,11 +76,7 @@ def open_set(name: str, split: str) -> ImageSource:
 
 
 def place(name: str) -> Path:
-    """The folder of a data set: ``<data root>/<name>``.
-
-    Raises:
-        DataError: If no data root is set.
-    """
+    """The folder of a data set: ``<data root>/<name>``; raises DataError if no data root is set."""
     root = data_root()
     if root is None:
         raise DataError(f"data set {name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}")

@@ -141,12 +141,7 @@ class ClipCcConfig:
         return folder.parent.parent if folder.parts[-len(CONFIGS) :] == CONFIGS else folder
 
     def resolved(self, written: str, base_dir: str | Path | None = None) -> Path:
-        """The absolute path of one of the data paths, which may be absolute already.
-
-        Args:
-            written: As the file has it.
-            base_dir: As in `base_dir`.
-        """
+        """The absolute path of one of the data paths; see `base_dir`."""
         return self.base_dir(base_dir) / expanded(written)
 
 

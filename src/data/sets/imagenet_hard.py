@@ -125,11 +125,7 @@ class ParquetImages(ImageSource):
 
 
 def _targets(labels: Sequence[Any], name: str) -> list[list[int]]:
-    """The classes of each image.
-
-    Raises:
-        DataError: If one has none, or other ones.
-    """
+    """The classes of each image; raises DataError if one has none, or other ones."""
     for index, label in enumerate(labels):
         known = isinstance(label, list) and label
         if not known or any(type(each) is not int or not 0 <= each < CLASSES for each in label):

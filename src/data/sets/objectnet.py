@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import FileImages
 from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 
 class SharedClasses(NamedTuple):

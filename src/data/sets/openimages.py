@@ -12,16 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import FileImages
 from testbed.data.left_out import LeftOutLog
 from testbed.data.sets.imagenet import synsets
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 CLASSES = "ilsvrc_to_openimages.json"
 LABELS = "test-annotations-human-imagelabels.csv"

@@ -13,15 +13,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.calls import reason_of
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_lists import FileImages
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    pass
 
 METADATA_FOLDERS = ("metadata", "misc", "")
 REACH = 10  # frames to each side of an anchor
@@ -35,7 +32,6 @@ class FrameSets(FileImages):
         name: The data set's name, for messages.
         sets: The frames of each anchor's set, without itself.
         labels: The true classes of each frame, as indices of ``class_names``.
-        class_names: The names of the classes.
 
     Raises:
         DataError: If a frame is missing.
@@ -70,11 +66,7 @@ class FrameSets(FileImages):
 
 
 class ClassMap:
-    """The ImageNet classes of each video class that has any.
-
-    Args:
-        root: The data set's folder; ``rev_class_idx_map.json`` in it gives ImageNet's classes of each video class.
-    """
+    """The ImageNet classes of each video class that has any, by ``rev_class_idx_map.json`` in its folder."""
 
     def __init__(self, root: Path) -> None:
         given = read_json(root, "rev_class_idx_map.json")
@@ -105,11 +97,7 @@ def metadata_file(root: Path, name: str) -> Path:
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The content of a metadata file.
-
-    Raises:
-        DataError: If it is missing or not JSON.
-    """
+    """The content of a metadata file; raises DataError if it is missing or not JSON."""
     path = metadata_file(root, name)
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -112,11 +112,7 @@ def has_table(name: str) -> bool:
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of the columns of a table.
-
-    Raises:
-        DataError: If the file cannot be read.
-    """
+    """The names of the columns of a table; raises DataError if the file cannot be read."""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEADER)
@@ -170,11 +166,7 @@ class QuestionTable:
         return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading, **more}
 
     def open(self) -> TableSource:
-        """The rows.
-
-        Raises:
-            DataError: If the table is missing or not in the format.
-        """
+        """The rows; raises DataError if the table is missing or not in the format."""
         from testbed.data.tables.source import TableSource
 
         if self.name.endswith(".tsv"):

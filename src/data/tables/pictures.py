@@ -64,11 +64,7 @@ def is_reference(part: str) -> bool:
 
 
 def decoded(part: str, what: str) -> bytes:
-    """The bytes of a picture in base64.
-
-    Raises:
-        SampleError: If it is not base64.
-    """
+    """The bytes of a picture in base64; raises SampleError if it is not base64."""
     url = _DATA_URL.match(part)
     text = part[url.end() :] if url else part
     with contextlib.suppress(ValueError):

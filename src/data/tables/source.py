@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import logging
 import os
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,7 +20,6 @@ from testbed.data.left_out import NO_PICTURE, LeftOut, LeftOutLog
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
 from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
-from testbed.data.tables.reading import read_as_vlmevalkit
 from testbed.data.tables.tsv import TsvRow
 from testbed.errors import DataError, DefinitionError, SampleError, shortened
 from testbed.identity.describe import digest_bytes
@@ -34,7 +36,6 @@ class TableSource(RowSource):
     """The rows of a table in VLMEvalKit's format (TSV).
 
     Args:
-        path: The file.
         name: The data set's name.  [default: that of the file]
         pictures: The folder of the files that ``image_path`` names; nothing outside it is read.
             [default: ``images/NAME`` beside the table]
@@ -313,3 +314,31 @@ def _without(index: TableIndex, kept: Sequence[int]) -> Sequence[LeftOut]:
 def _tell(level: int, message: str) -> None:
     """Logs a line, once in a process."""
     log.log(level, message)
+
+
+def read_as_vlmevalkit(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Returns the cells of a table as VLMEvalKit passes them to a model; its ``load`` calls ``pandas.read_csv``.
+
+    Args:
+        columns: The names of the columns.
+        rows: The cells of each row as they are written; ``""`` is an empty one.
+
+    Returns:
+        The texts of each row; ``""`` where the cell is absent.
+    """
+    import pandas as pd
+
+    written = io.StringIO(newline="")
+    writer = csv.writer(written, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    written.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # pandas decides on types for parts of a long table
+        frame = pd.read_csv(written, sep="\t")
+    read = []
+    for index in range(len(columns)):
+        column = frame.iloc[:, index]
+        gone = column.isna().tolist()
+        read.append(["" if absent else str(value) for value, absent in zip(column.tolist(), gone, strict=True)])
+    return [list(cells) for cells in zip(*read, strict=True)]

@@ -37,7 +37,6 @@ class VideoSource(TableSource):
     """The rows of a table with a column ``video``.
 
     Args:
-        path: The file.
         frames: The frames of each video that are shown.
         name: The data set's name.  [default: that of the file]
         subtitles: The form of subtitles, a name in `FORMS`, with which rows get a column `SUBTITLES`; True is
@@ -228,11 +227,7 @@ class VideoTable:
         return {"table": self.name, "tsv_reading": self.tsv_reading, **shows}
 
     def open(self) -> VideoSource:
-        """The rows.
-
-        Raises:
-            DataError: If the table is missing or not in the format.
-        """
+        """The rows; raises DataError if the table is missing or not in the format."""
         options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required}
         options["subtitles"] = self.subtitles
         if self.name.endswith(".tsv"):

@@ -23,7 +23,6 @@ class WebDatasetFolder:
     Args:
         name: The part after ``wds/`` in the name of the setting, such as ``vtab/cifar10``; searched below the data
             root, see `find_webdataset`.
-        split: The split.
         root: A folder with such a data set, or its URL. Give either a name or a root.
     """
 
@@ -39,11 +38,7 @@ class WebDatasetFolder:
         self.split = split
 
     def location(self) -> str | Path:
-        """The folder, or its URL.
-
-        Raises:
-            DataError: If it is not found below the data root.
-        """
+        """The folder, or its URL; raises DataError if it is not found below the data root."""
         if self.root is not None:
             return self.root if is_url(self.root) else expanded(self.root)
         return find_webdataset(str(self.name))
@@ -63,11 +58,7 @@ class WebDatasetFolder:
 
 
 def check_name(name: str) -> None:
-    """Checks that a name stays below a folder.
-
-    Raises:
-        DefinitionError: If it does not.
-    """
+    """Checks that a name stays below a folder; raises DefinitionError if it does not."""
     if "\\" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise DefinitionError(f"{PREFIX}{name}: the part after {PREFIX} must name a folder below the data root")
 
@@ -127,15 +118,7 @@ def _folder_names(name: str) -> list[str]:
 
 
 def webdataset_instead(name: str, split: str) -> WebDatasetFolder | None:
-    """A split of the webdataset of a named data set below the data root, for use if its original files are missing.
-
-    Args:
-        name: Such as ``cifar10``.
-        split: The split.
-
-    Returns:
-        None if there is no such folder, or it does not have the split.
-    """
+    """A split of a named set's webdataset below the data root, in place of missing files; None without it."""
     root = data_root()
     folders = [root / folder for folder in _folder_names(name)] if root is not None else []
     folder = next((folder for folder in folders if folder.is_dir()), None)

@@ -76,11 +76,7 @@ def read_lines(path: Path) -> list[str] | None:
 
 
 def write_lines(lines: Sequence[str], what: str) -> bytes:
-    """The inverse of `read_lines`.
-
-    Raises:
-        DataError: If a line contains a line break.
-    """
+    """The inverse of `read_lines`; raises DataError if a line contains a line break."""
     for line in lines:
         if "\n" in line or line.endswith("\r"):
             raise DataError(f"the {what} {line!r} contains a line break, but the format has one {what} per line")

@@ -139,11 +139,7 @@ class WebDataset(ImageSource):
 
 
 def check_split(split: str) -> str:
-    """The name of a split, checked to be a folder name.
-
-    Raises:
-        DataError: If it is a longer path.
-    """
+    """The name of a split, checked to be a folder name; raises DataError if it is a longer path."""
     if not split or split in (".", "..") or any(character in split for character in "/\\\0"):
         raise DataError(f"a split is the name of a folder, such as test; got {split!r}")
     return split

@@ -100,11 +100,7 @@ class AnchorFile:
     samples: Sequence[Anchor]
 
     def write(self, path: Path) -> None:
-        """Writes the file.
-
-        Raises:
-            DataError: If that is not possible.
-        """
+        """Writes the file; raises DataError if that is not possible."""
         try:
             write_atomically(path, f"{to_json({'form': FORM, **asdict(self)})}\n".encode())
         except OSError as error:

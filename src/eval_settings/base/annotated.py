@@ -37,11 +37,7 @@ class AnnotatedDataset:
         return {"annotated": self.name, "root": str(self.get_root().absolute()), **self.parts}
 
     def get_root(self) -> Path:
-        """The folder.
-
-        Raises:
-            DataError: If no data root is set.
-        """
+        """The folder; raises DataError if no data root is set."""
         root = data_root()
         if root is None:
             raise DataError(

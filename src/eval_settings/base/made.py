@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import PHOTO_DEPICTS
@@ -30,10 +30,8 @@ from testbed.registry.references import (
     PREFIX,
     RULES,
     SettingReference,
+    Settings,
 )
-
-if TYPE_CHECKING:
-    from testbed.registry.references import Settings
 
 # Tasks whose samples are scored each by itself.
 ONE_BY_ONE = ("classification", "selection", "linear_probe", "question_answering")

@@ -118,11 +118,7 @@ AnyValue = TypeVar("AnyValue", Metric, Score)
 
 
 def checked(value: AnyValue, what: str) -> AnyValue:
-    """A metric or a score whose declaration is valid.
-
-    Raises:
-        DefinitionError: If it is not.
-    """
+    """A metric or a score whose declaration is valid; raises DefinitionError if it is not."""
     try:
         spec_of(value)
     except DefinitionError as error:

@@ -236,23 +236,12 @@ class Prompts:
             raise DefinitionError(str(error)) from None
 
     def texts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
-        """Returns the prompts of each class.
-
-        Args:
-            dataset_classes: As `spec`.
-
-        Raises:
-            DefinitionError: If a class has none.
-        """
+        """Returns the prompts of each class, named as by `spec`; raises DefinitionError if a class has none."""
         return prompts_of(self.spec(dataset_classes), self.setting)
 
 
 def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
-    """Returns the prompts of each class, from what `Prompts.spec` gives.
-
-    Raises:
-        DefinitionError: If a class has none.
-    """
+    """Returns the prompts of each class, from what `Prompts.spec` gives; raises DefinitionError if a class has none."""
     names, templates = spec["class_names"], spec["templates"]
     if isinstance(templates, Mapping):
         prompts = [list(templates[name]) for name in names]
@@ -265,11 +254,7 @@ def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
 
 
 def check_different(setting: str, what: str, values: Sequence[int] | None) -> None:
-    """Checks a list of different numbers from 0.
-
-    Raises:
-        DefinitionError: If it is not one.
-    """
+    """Checks a list of different numbers from 0; raises DefinitionError if it is not one."""
     if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
         raise DefinitionError(f"eval setting {setting!r}: {what} must be a list of different numbers from 0")
 

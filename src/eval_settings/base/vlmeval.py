@@ -90,11 +90,7 @@ class Benchmark:
 
     @cached_property
     def made(self) -> Any:
-        """The object, with its table in ``data``.
-
-        Raises:
-            DataError: If it cannot be made.
-        """
+        """The object, with its table in ``data``; raises DataError if it cannot be made."""
         try:
             made = self._make()
             if getattr(made, "data", None) is None:

@@ -41,11 +41,7 @@ class Benchmarks:
         self._opened: dict[tuple[str, Inputs], BenchmarkDataset] = {}
 
     def add(self, dataset: BenchmarkDataset) -> None:
-        """Adds a data set.
-
-        Raises:
-            DuplicateNameError: If the name is taken.
-        """
+        """Adds a data set; raises DuplicateNameError if the name is taken."""
         if dataset.name in self._datasets:
             raise DuplicateNameError(f"two data sets are named {dataset.name!r}; rename one")
         self._datasets[dataset.name] = dataset

@@ -95,14 +95,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def means(main_metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """Computes the means of DataComp's leaderboard.
-
-    Args:
-        main_metrics: Setting → the value of its main metric.
-
-    Returns:
-        Group → the mean; None where a value is missing.
-    """
+    """DataComp's leaderboard: group → the mean of its settings' main metrics; None where a value is missing."""
     made: dict[str, float | None] = {}
     for group, settings in GROUPS.items():
         values = [main_metrics[setting] for setting in settings if setting in main_metrics]

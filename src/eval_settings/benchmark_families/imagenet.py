@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from testbed.data.sets.imagenet import class_names, templates
+from testbed.data.source import ImageSource
 from testbed.data.webdataset.folder import WebDatasetFolder, webdataset_instead
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, StandardDataset
 from testbed.paths import data_root
-
-if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
 
 NUM_CLASSES = 1000
 
@@ -111,11 +109,7 @@ class ImageNetDataset(StandardDataset):
 
 
 def parted(dataset: Dataset) -> Dataset:
-    """A data set of which only a part may be there.
-
-    Raises:
-        DefinitionError: If it is there as a whole or not at all.
-    """
+    """A data set of which only a part may be there; raises DefinitionError if it is there as a whole or not at all."""
     partly = getattr(dataset, "partly", None)
     if not callable(partly):
         raise DefinitionError(f"{type(dataset).__name__} is there as a whole or not at all")

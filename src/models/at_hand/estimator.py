@@ -62,14 +62,7 @@ class EstimatorNetwork:
         return None if number is None else int(number)
 
     def check(self, made: Any) -> None:
-        """Checks that a transform makes as many numbers as the estimator takes.
-
-        Args:
-            made: The tensor that it makes of an image.
-
-        Raises:
-            DefinitionError: If it does not; the message has both numbers.
-        """
+        """Checks that a transform's tensor has the estimator's number of features; else raises DefinitionError."""
         if self.features is not None and made.numel() != self.features:
             raise DefinitionError(
                 f"{type(self.estimator).__name__} takes {self.features:,} numbers for each image; its transform makes"

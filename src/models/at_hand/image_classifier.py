@@ -32,11 +32,7 @@ def is_classifier(config: Mapping[str, Any]) -> bool:
 
 
 def refuse_other_heads(name: str, config: Mapping[str, Any]) -> None:
-    """Checks that a configuration is not that of a network for another task.
-
-    Raises:
-        WeightsError: If it is.
-    """
+    """Checks that a configuration is not that of a network for another task; raises WeightsError if it is."""
     architecture = architecture_in(config)
     if _OTHER_HEAD.search(architecture) and HEAD not in architecture:
         raise WeightsError(
@@ -77,7 +73,6 @@ def image_classifier(
     """The definition of an image classifier.
 
     Args:
-        name: Its name.
         config: Its configuration.
         find: Finds the folder with its files.
         weights: Identifies its weights.

@@ -53,11 +53,7 @@ class ModelAtHand(Model):
         return 1 if self.one_by_one else super().batch_size(adversarial, override)
 
     def weights(self, random_seed: int | None = None, fetch: bool = True) -> Weights | None:
-        """The weights that the object has now.
-
-        Raises:
-            WeightsError: If the name has the digest of other content.
-        """
+        """The weights that the object has now; raises WeightsError if the name has the digest of other content."""
         if random_seed is not None:
             return super().weights(random_seed, fetch)
         with loading(self.name):

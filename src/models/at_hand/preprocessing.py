@@ -79,7 +79,6 @@ def of_options(options: Preprocessing, owner: str, size: int | None = None) -> P
     """The preparation that ``--image-size``, ``--mean``, ``--std`` and ``--interpolation`` describe.
 
     Args:
-        options: The options.
         owner: The model, for messages.
         size: Side of the images that the model itself asks for (pixels); None if it takes any.
 

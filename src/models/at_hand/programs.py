@@ -75,7 +75,6 @@ class OnnxNetwork:
     """An ONNX graph as a function from images to logits; it gives no gradients.
 
     Args:
-        path: The file.
         device: Such as ``"cpu"`` or ``"cuda:0"``; a GPU is used where onnxruntime has been built for it.
 
     Raises:

@@ -104,11 +104,7 @@ def _data_url(image: Any) -> str:
 
 
 def reply_of(text: str) -> dict[str, Any]:
-    """The JSON object of a reply.
-
-    Raises:
-        UnreachedError: If it is not one.
-    """
+    """The JSON object of a reply; raises UnreachedError if it is not one."""
     try:
         reply = json.loads(text.removeprefix("\ufeff"), strict=False)  # some servers send raw line breaks in strings
     except (ValueError, RecursionError):

@@ -105,7 +105,6 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
 
     Args:
         model: The classifier.
-        setting: The setting.
         class_names: The class names of its data; those of its folders come first.
 
     Returns:

@@ -69,7 +69,6 @@ class ImageClassifier(nn.Module):
     This is what a perturbation gets as ``model``; it can be differentiated with respect to the images.
 
     Args:
-        definition: The model.
         network: Its loader's result.
         options: Device and precision.
         class_sublist: Classes to which the logits are restricted, in this order.
@@ -243,7 +242,6 @@ class ZeroShotClassifier(nn.Module):
     """A dual encoder as a classifier: logits = 100 · cosine of image and class embedding, as in CLIP benchmark.
 
     Args:
-        encoder: The loaded dual encoder.
         head: Class embeddings, float32 [D, C], each column of length 1.
         class_sublist: Classes to which the logits are restricted, in this order.
     """

@@ -55,11 +55,7 @@ class Service:
 
 
 class Pace:
-    """Spaces the requests of all threads together.
-
-    Args:
-        per_minute: The maximum number; None for no limit.
-    """
+    """Spaces the requests of all threads together: at most so many in a minute; None for no limit."""
 
     def __init__(self, per_minute: float | None = None) -> None:
         self._gap = 60.0 / per_minute if per_minute else 0.0
@@ -209,11 +205,7 @@ class Served:
 
 
 class _PassingError(Exception):
-    """A failure after which a question is sent again.
-
-    Attributes:
-        wait: The seconds that the server asks to wait; 0 if it does not specify it.
-    """
+    """A failure after which a question is sent again, after the seconds that the server asks for."""
 
     def __init__(self, text: str, wait: float = 0.0) -> None:
         super().__init__(f"{text}; it asks to wait {wait:,.0f} s" if wait > LONGEST_ASKED else text)

@@ -146,7 +146,6 @@ def _marks(text: str, whole: bool = True) -> list[_Mark]:
     """The marks of thoughts in a text, without tags that it merely mentions.
 
     Args:
-        text: The text.
         whole: True if the text is complete, so that an opening mark without its end can be recognised.
     """
     if not any(hint in text for hint in _HINTS):

@@ -26,7 +26,6 @@ def load_state_dict(path: Path, entry: str = "") -> dict[str, Any]:
     Of several entries with weights that of averaged ones comes first, then timm's order; see `entries`.
 
     Args:
-        path: The file.
         entry: The path of an entry, such as ``ema.module``; empty for the preferred one.
 
     Raises:
@@ -39,7 +38,6 @@ def open_checkpoint(path: Path, content: bool = True) -> Any:
     """Reads the content of a checkpoint file: a state dict, or what a training script put around it.
 
     Args:
-        path: The file.
         content: False: tensors have a shape and a type but no content, and almost nothing is read.
 
     Raises:

@@ -91,7 +91,6 @@ def load_checkpoint(
 
     Args:
         architecture: A name of torchvision or timm, such as ``resnet50`` or ``timm/vit_base_patch16_224``.
-        path: The file.
         settings: Arguments of the builder, such as ``{"transform_input": True}``.
         entry: As in `Asked`.
         by_order: As in `Asked`.

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.data.sets.clip_cc_config import ClipCcConfig, DecoderConfig, read_config
 from testbed.errors import DefinitionError
@@ -25,10 +24,8 @@ from testbed.models.networks.decoder_kinds import ALIASES, KALM, KALM_HUB, KINDS
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.paths import expanded
+from testbed.registry.catalog import Catalog
 from testbed.registry.table import DefinitionSource
-
-if TYPE_CHECKING:
-    from testbed.registry.catalog import Catalog
 
 log = logging.getLogger("testbed")
 

@@ -53,11 +53,7 @@ CODES = {
 
 
 def flores_code(language: str) -> str:
-    """The FLORES-200 code of a language; a code is returned unchanged.
-
-    Raises:
-        UnsupportedError: If there is none.
-    """
+    """The FLORES-200 code of a language; a code is returned unchanged; raises UnsupportedError if there is none."""
     if CODE.fullmatch(language):
         return language
     try:

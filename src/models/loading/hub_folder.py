@@ -203,11 +203,7 @@ class PackageFolder(HubFolder):
     distribution: str = ""
 
     def folder(self, fetch: bool = True, weights: bool = True) -> Path:
-        """The folder.
-
-        Raises:
-            MissingExtraError: If the package is not installed.
-        """
+        """The folder; raises MissingExtraError if the package is not installed."""
         package, _, rest = self.source.partition("/")
         spec = importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:

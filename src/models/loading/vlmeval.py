@@ -6,18 +6,16 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.calls import reason_of
 from testbed.data.picture_files import as_message, as_parts, write_pictures
+from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError, UnsupportedError
 from testbed.models.base.capability import NETWORK, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, LoadedGenerator
 from testbed.paths import own_temporary
-
-if TYPE_CHECKING:
-    from testbed.data.rows import Picture, Row
 
 # What VLMEvalKit's base classes return in place of an answer.
 FAILURES = ("Failed to obtain answer via API", "Chat Mode: Failed with all possible conversation turns")
@@ -153,11 +151,7 @@ class _Adapter:
         return chosen
 
     def _generation(self, answer: Any) -> Generation:
-        """Converts the result of the class to an answer.
-
-        Raises:
-            RunError: If it is a failure, or not an answer.
-        """
+        """Converts the result of the class to an answer; raises RunError if it is a failure, or not an answer."""
         extra: dict[str, Any] = {}
         if isinstance(answer, tuple) and len(answer) == 3:  # of a class for an API
             code, answer, told = answer

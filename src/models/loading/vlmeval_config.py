@@ -14,18 +14,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.errors import DefinitionError, shortened
 from testbed.inputs import once_for_inputs
 from testbed.models.api import ApiModel, usual_url
+from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.served import OPENAI
 from testbed.models.transformers_vlm import ImageTextModel
+from testbed.registry.catalog import Catalog
 from testbed.registry.table import DefinitionSource
-
-if TYPE_CHECKING:
-    from testbed.models.base.definition import ModelDefinition
-    from testbed.registry.catalog import Catalog
 
 MAX_BYTES = 1 << 20  # of a file
 LMDEPLOY = ("LMDeployWrapper", "LMDeployAPI")

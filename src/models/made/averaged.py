@@ -25,8 +25,6 @@ def averaged(name: str, members: Sequence[ModelDefinition], shares: Sequence[flo
     """A model in all like the first of some, with other weights.
 
     Args:
-        name: Its name.
-        members: The models.
         shares: The share of each, of sum 1.
 
     Raises:

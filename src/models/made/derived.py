@@ -23,7 +23,6 @@ class DerivedModel(ModelDefinition):
     """A classifier that is made of the stored logits of others.
 
     Args:
-        name: Its name.
         members: The others; one for a correction.
         rule: The rule of the derivation, one of the rules of this module.
         fitted_on: The setting that a temperature is fitted on, or whose labels a prior is counted from.
@@ -53,20 +52,12 @@ class DerivedModel(ModelDefinition):
         return {}
 
     def make_network(self) -> Any:
-        """Refuses: it has no network of its own.
-
-        Raises:
-            UnsupportedError: Always.
-        """
+        """Refuses, by an UnsupportedError: it has no network of its own."""
         raise UnsupportedError(
             f"{self.name} has no network: its outputs are computed from the stored outputs of"
             f" {' and '.join(self.made_of)}; wiseft: and soup: make models of weights"
         )
 
     def load(self, options: LoadOptions) -> Any:
-        """Refuses, as `make_network`.
-
-        Raises:
-            UnsupportedError: Always.
-        """
+        """Refuses, by an UnsupportedError, as `make_network`."""
         return self.make_network()

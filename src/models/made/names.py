@@ -97,13 +97,7 @@ def parse(name: str, model: Known, setting: Known) -> Made:
 
 
 def made_in(name: str, model: Known, setting: Known) -> Iterator[Made]:
-    """Yields a name's parse, after those of the names in it; nothing for a model that is not derived.
-
-    Args:
-        name: A canonical name.
-        model: As for `parse`.
-        setting: As for `parse`.
-    """
+    """Yields a name's parse (see `parse`), after those of the names in it; nothing for a model that is not derived."""
     try:
         made = parse(name, model, setting) if looks_made(name) else None
     except NotMadeError:  # a definition's own name

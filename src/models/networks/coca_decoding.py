@@ -88,12 +88,7 @@ class _Group:
     found: list[tuple[float, Tokens]] = field(default_factory=list)
 
     def advance(self, said: list[Tokens], candidates: list[Candidate]) -> list[Candidate]:
-        """Selects the candidates that become the beams of the next step; those that end are captions.
-
-        Args:
-            said: The tokens of each beam.
-            candidates: Twice as many as beams, the best first.
-        """
+        """Selects the next beams among twice as many candidates, best first; those that end are captions."""
         if self.done:
             return [(0.0, 0, self.end)] * self.size  # whatever they contain, it is not used
         length = len(said[0]) + 1

@@ -39,11 +39,7 @@ class Vocabulary:
     sot_token_id, eot_token_id = WORDS.index(START), WORDS.index(END)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a caption, from its start to its end.
-
-        Raises:
-            ValueError: If a word is not in the vocabulary.
-        """
+        """The tokens of a caption, from its start to its end; raises ValueError if a word is not in the vocabulary."""
         words = text.replace(".", " .").split()
         return [self.sot_token_id, *(WORDS.index(word) for word in words), self.eot_token_id]
 

@@ -10,11 +10,7 @@ from torch import nn
 
 
 class Towers(nn.Module):
-    """A dual encoder of transformers.
-
-    Args:
-        network: Has ``get_image_features`` and ``get_text_features``.
-    """
+    """A dual encoder of transformers: a network with ``get_image_features`` and ``get_text_features``."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()

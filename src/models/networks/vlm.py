@@ -198,12 +198,7 @@ def _is_sequence(key: str, inputs: Inputs) -> bool:
 
 
 def _shapes(inputs: Inputs, pads: bool) -> tuple[Any, ...]:
-    """Returns a value that is equal for inputs that can share a batch.
-
-    Args:
-        inputs: The inputs of one message.
-        pads: True if prompts of different lengths can.
-    """
+    """Returns what is equal for a message's inputs that can share a batch; ``pads`` allows other lengths."""
     return tuple(
         sorted(
             (key, () if pads and _is_sequence(key, inputs) else tuple(value.shape[1:])) for key, value in inputs.items()
@@ -212,12 +207,7 @@ def _shapes(inputs: Inputs, pads: bool) -> tuple[Any, ...]:
 
 
 def _penalties(prompt: int, presence: float) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
-    """Subtracts ``presence`` from the scores of tokens that the answer already has.
-
-    Args:
-        prompt: Number of tokens before the answer.
-        presence: The penalty; 0 for none.
-    """
+    """Subtracts ``presence`` from the scores of tokens that the answer, after the prompt, already has."""
 
     def penalize(tokens: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         said = torch.zeros_like(scores).scatter_(1, tokens[:, prompt:], presence)
@@ -275,11 +265,7 @@ def _limit(name: str, images: Any, pixels: dict[str, int]) -> None:
 
 
 def load(name: str, folder: Path, processor: Any, dtype: torch.dtype) -> Chat:
-    """The model with its weights, on the CPU.
-
-    Raises:
-        WeightsError: If weights are missing.
-    """
+    """The model with its weights, on the CPU; raises WeightsError if weights are missing."""
     import transformers
 
     library: Any = transformers

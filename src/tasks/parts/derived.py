@@ -78,8 +78,6 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
     """``"derived"``, if all members can do the task.
 
     Args:
-        model: The model.
-        setting: The setting.
         of_member: The route of a member.
 
     Raises:

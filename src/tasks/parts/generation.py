@@ -86,13 +86,7 @@ class GenerationTask(TextTask):
 
     @abstractmethod
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
-        """The message for a sample.
-
-        Args:
-            setting: The setting.
-            sample: The sample's id.
-            image: Its RGB image; None if the data set has none.
-        """
+        """The message for a sample; its RGB image is None if the data set has none."""
 
 
 def output_of(generation: Generation) -> dict[str, Any]:
@@ -154,11 +148,7 @@ class Replies:
 
 
 def replies_of(values: Iterable[Any]) -> Replies:
-    """Returns the replies in stored outputs.
-
-    Args:
-        values: The stored outputs; None for a sample that could not be read.
-    """
+    """Returns the replies in stored outputs, which are None for samples that could not be read."""
     given = list(values)
     count = len(given)
     status = np.zeros(count, dtype=np.uint8)

@@ -33,11 +33,7 @@ def head_files() -> list[Path]:
 
 
 def head_digests() -> list[str]:
-    """The digests of the heads in use.
-
-    Raises:
-        DataError: If a file cannot be read.
-    """
+    """The digests of the heads in use; raises DataError if a file cannot be read."""
     return [remembered_digest(file) for file in head_files()]
 
 
@@ -100,13 +96,7 @@ def _read(file: Path) -> torch.Tensor:
 
 
 def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) -> list[Path]:
-    """Writes the heads of zero-shot evaluations as ``<model>_<setting>.npy``; returns the files.
-
-    Args:
-        store: Where they are.
-        evaluations: Those that are not zero-shot are skipped.
-        folder: Made if need be.
-    """
+    """Writes the heads of those evaluations that are zero-shot as ``<model>_<setting>.npy``; returns the files."""
     import numpy as np
 
     written = []

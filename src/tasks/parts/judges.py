@@ -170,11 +170,7 @@ def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
 
 
 def scoring_of(setting: EvalSetting) -> Scoring:
-    """Returns how the answers to a setting are judged.
-
-    Raises:
-        DefinitionError: If nobody does.
-    """
+    """Returns how the answers to a setting are judged; raises DefinitionError if nobody does."""
     if setting.scoring is None:
         raise DefinitionError(
             f"{setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model'), or name it X@judge"

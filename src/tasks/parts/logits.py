@@ -39,11 +39,7 @@ def viewed_logits(
 
 
 def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: str) -> np.ndarray[Any, Any]:
-    """The logits [n, C] of some classes, in the order of the list.
-
-    Raises:
-        DataError: If there are fewer.
-    """
+    """The logits [n, C] of some classes, in the order of the list; raises DataError if there are fewer."""
     if max(class_sublist) >= logits.shape[1]:
         raise DataError(
             f"{what} restricts the logits to classes up to {max(class_sublist)}, but there are {logits.shape[1]} logits"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.answers.columns import has_answer, truth
 from testbed.answers.right_answers import letters_meant
 from testbed.answers.scorings import AnswerScoring
 from testbed.data.left_out import LeftOut, LeftOutLog
 from testbed.data.tables.known import known_tables
+from testbed.entities import SampleInfo
 from testbed.errors import DataError
-
-if TYPE_CHECKING:
-    from testbed.entities import SampleInfo
 
 REWRITTEN = "right answers that are not letters, read as the options that they name"
 NO_OPTION = "right answers that are none of their options, so that no answer is right"

@@ -43,15 +43,7 @@ class ScorerTask(Task):
 
 
 def require_scored(status: Array, setting: EvalSetting) -> None:
-    """Checks that embeddings are such that any caption could be scored.
-
-    Args:
-        status: Of each sample, after scoring.
-        setting: The setting.
-
-    Raises:
-        DataError: If none could.
-    """
+    """Checks that embeddings are such that some caption could be scored; raises DataError if none could."""
     if np.isin(status, (SCORED, EMPTY)).any():
         return
     scorer = setting.scoring.by if setting.scoring is not None else "the scorer"

@@ -100,7 +100,6 @@ class Answerer:
 
         Args:
             loaded: The model.
-            messages: The messages.
             keep: Gets outputs as soon as they are there, with their messages: those of a batch, or, of a served model,
                 those that came in since it was last called.
         """

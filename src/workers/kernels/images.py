@@ -81,7 +81,7 @@ class ImageKernel(Kernel):
             for batch in self._batches():
                 yield from self._compute(variants, batch)
                 yield from self._copies()
-                if self.context.stopping():
+                if self.context.channel.stopping():
                     yield from self._land(0)
                     yield from (ShardDone(each.shard, *self._outputs(each), whole=False) for each in self._begun())
                     return
@@ -138,7 +138,7 @@ class ImageKernel(Kernel):
         attacked = setting.perturbation.needs_model
         key = model.name, model.batch_size(setting.adversarial_attack is not None, self.options.batch_size), attacked
         if key not in self._pieces:
-            self._pieces[key] = InPieces(key[1], lambda text: self.context.note(f"{model.name}: {text}"))
+            self._pieces[key] = InPieces(key[1], lambda text: self.context.channel.note(f"{model.name}: {text}"))
         return self._pieces[key]
 
     # Reading ------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ class ImageKernel(Kernel):
         if evaluation_id not in self.failed:
             self.failed.add(evaluation_id)
             self.ready.pop(evaluation_id, None)
-            self.context.fail(evaluation_id, reason)
+            self.context.channel.cell_failed(evaluation_id, reason)
 
 
 class DataWorkerLostError(Exception):

@@ -111,14 +111,7 @@ class ShardBuffer:
         self.errors.update(batch.errors)
 
     def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """The outputs so far.
-
-        Args:
-            kinds: Evaluation id → the kind of its outputs.
-
-        Returns:
-            The outputs of these evaluations, and the errors of unreadable samples for each.
-        """
+        """The outputs so far of evaluations, by their kinds, and the errors of unreadable samples for each."""
         chunks = [
             Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
             for evaluation_id, kind in kinds.items()
@@ -166,7 +159,7 @@ class ShardKernel(Kernel):
                     log.debug("%s failed", self.one_pass.label, exc_info=True)
                     failed.update(shard.cells)
                     for evaluation_id in shard.cells:
-                        self.context.fail(evaluation_id, self.reason(error))
+                        self.context.channel.cell_failed(evaluation_id, self.reason(error))
                     if is_device_error(error):
                         raise DeviceError(reason_of(error)) from error
             yield ShardDone(shard)

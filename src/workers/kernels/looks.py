@@ -80,7 +80,7 @@ class Looks:
     def _say(self, function: str, setting: str, found: Range) -> None:
         """Reports perturbed images that are slightly outside [0, 1], such as after noise that was not clipped."""
         if returned.outside(found):
-            self._context.note(
+            self._context.channel.note(
                 f"{setting}: {function} returns {returned.in_words(found)}; models see images in [0, 1] elsewhere:"
                 " clamp(0, 1) keeps them there"
             )
@@ -105,4 +105,4 @@ class Looks:
         """Stores a line with an evaluation, and says it, unless another worker has done so."""
         if self._context.store.evaluations.remark(cell.cell.evaluation_id, stored) and said not in self._noted:
             self._noted.add(said)
-            self._context.note(said)
+            self._context.channel.note(said)

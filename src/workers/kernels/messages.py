@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.entities import Chunk
 from testbed.errors import SampleError, UnreachedError
@@ -16,15 +16,12 @@ from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.graph.requests import message_text
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import NETWORK, GenerationConfig, Message
+from testbed.models.model_base import ModelDefinition
 from testbed.process.profiling import stage
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import Answerer, Output, answered
 from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress, StrictError
 from testbed.workers.kernels.perturb import perturbed
-
-if TYPE_CHECKING:
-    from testbed.models.model_base import ModelDefinition
-
 
 READERS = 2  # threads that read for the next batch
 
@@ -75,14 +72,14 @@ class MessageKernel(ShardKernel):
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
             yield ShardProgress(size)
             done += size
-            if self.context.stopping():
+            if self.context.channel.stopping():
                 break
         end = shard.stop if done == shard.count else positions[done]
         given = [position for position in shard.given if position < end]
         values.update(zip(given, self.context.given(self.cell, TEXT, given), strict=True))
         values.update(dict.fromkeys(errors))
         if unreached:
-            self.context.unreached(self.cell.evaluation_id, unreached)
+            self.context.channel.unreached(self.cell.evaluation_id, unreached)
         chunks = [
             Chunk(self.cell.evaluation_id, TEXT, start, [values[place] for place in range(start, stop)])
             for start, stop in runs(sorted(values), apart=errors)

@@ -26,7 +26,6 @@ def perturbed(image: object, setting: EvalSetting, sample: str, device: str | to
     Args:
         image: A PIL image.
         setting: A setting that perturbs images without a model.
-        sample: The sample's id.
         device: The device for ``perturbation_fn_gpu``.
         seed: The run's ``--seed``.
 

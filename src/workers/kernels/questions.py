@@ -36,7 +36,7 @@ class QuestionKernel(ShardKernel):
         """See `Kernel.run`; reports refusals at the end."""
         yield from super().run(shards)
         for reason, number in self._refused.most_common():
-            self.context.note(f"{self.model} refused {number:,} question{'' if number == 1 else 's'}: {reason}")
+            self.context.channel.note(f"{self.model} refused {number:,} question{'' if number == 1 else 's'}: {reason}")
 
     def reason(self, error: Exception) -> str:
         """Names the model, which may be a judge of the cell."""
@@ -49,7 +49,7 @@ class QuestionKernel(ShardKernel):
         yield ShardProgress(len(shard.requests) - len(requests))
         refused: dict[str, dict[str, Any]] = {}
         done = 0
-        while done < len(requests) and not (done and self.context.stopping()):
+        while done < len(requests) and not (done and self.context.channel.stopping()):
             part = requests[done : done + self.answerer.size]
             outputs = self._answers(loaded, part)
             self.answerer.give_up_if_hopeless(len(part), max(len(shard.requests), HOPELESS))
@@ -94,4 +94,4 @@ class QuestionKernel(ShardKernel):
         numbered = enumerate(outputs, shard.id * self.one_pass.chunk + first)  # different for all questions of the pass
         unreached = {number: str(each) for number, each in numbered if isinstance(each, UnreachedError)}
         for evaluation_id in shard.cells if unreached else ():
-            self.context.unreached(evaluation_id, unreached)
+            self.context.channel.unreached(evaluation_id, unreached)

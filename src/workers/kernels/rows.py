@@ -102,7 +102,7 @@ class OutputKernel(StoredKernel):
         )
         self._combine, said = op.prepare(catalog.get_model(self.cell.model), given)
         if said:
-            self.context.note(f"{self.cell.model} on {self.cell.setting}: {said}")
+            self.context.channel.note(f"{self.cell.model} on {self.cell.setting}: {said}")
         return self._combine
 
     def _once(self, make: Callable[[], Any]) -> Any:

@@ -37,7 +37,7 @@ class TextKernel(ShardKernel):
         """See `Kernel.run`; reports the number of truncated texts at the end."""
         yield from super().run(shards)
         if self._cut:
-            self.context.note(CutTexts(self._cut, self._texts, self._limit).line(self.model))
+            self.context.channel.note(CutTexts(self._cut, self._texts, self._limit).line(self.model))
 
     def reason(self, error: Exception) -> str:
         """Names the model, which may be a judge of the cell."""
@@ -50,7 +50,7 @@ class TextKernel(ShardKernel):
         size = max(PIECE, getattr(loaded.definition, "text_batch_size", PIECE))
         parts: list[torch.Tensor] = []
         done = 0
-        while done < len(texts) and not (parts and self.context.stopping()):
+        while done < len(texts) and not (parts and self.context.channel.stopping()):
             piece = texts[done : done + size]
             with torch.no_grad(), access_log.watch(access_log.model(self.model)), stage("forward", on_device=True):
                 values = embed_texts(loaded, piece, self.language).to("cpu")

@@ -121,7 +121,6 @@ class Variants:
         """Computes the outputs of cells on a batch; yields of how many cells, as it goes on.
 
         Args:
-            cells: The cells.
             batch: The samples.
             receiver: Receives the outputs, or the reason why there are none.
 

@@ -43,29 +43,17 @@ def load_model_state_dict(model: Any, name: str) -> None:
 
 
 def load_model_checkpoint_bytes(model_name: str) -> io.BytesIO:
-    """The checkpoint file of a model, as a file in memory.
-
-    Raises:
-        WeightsError: If it is missing.
-    """
+    """The checkpoint file of a model, as a file in memory; raises WeightsError if it is missing."""
     return io.BytesIO(load_model_checkpoint_raw(model_name))
 
 
 def load_model_checkpoint_raw(model_name: str) -> bytes:
-    """The content of the checkpoint file of a model.
-
-    Raises:
-        WeightsError: If it is missing.
-    """
+    """The content of the checkpoint file of a model; raises WeightsError if it is missing."""
     return checkpoint_path(model_name).read_bytes()
 
 
 def download_dataset(dataset: str) -> str:
-    """The folder of a data set below the data root. Nothing is downloaded.
-
-    Raises:
-        DataError: If no data root is set.
-    """
+    """The folder of a data set below the data root. Nothing is downloaded; raises DataError if no data root is set."""
     return str(StandardDataset(name=dataset).get_root())
 
 

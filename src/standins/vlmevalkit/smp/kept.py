@@ -32,11 +32,7 @@ def write_kept(data: Any, path: Path) -> None:
 
 
 def read_kept(path: Path) -> Any:
-    """The data in a file.
-
-    Raises:
-        DataError: If it was not written by `write_kept`.
-    """
+    """The data in a file; raises DataError if it was not written by `write_kept`."""
     try:
         return _read(json.loads(path.read_bytes().decode("utf-8")))
     except FileNotFoundError:

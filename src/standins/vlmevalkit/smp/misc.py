@@ -110,11 +110,7 @@ def get_cache_path(repo_id: str, branch: str = "main", repo_type: str = "dataset
 
 
 def download_file(url: str, filename: str | None = None) -> str:
-    """Refuses downloads.
-
-    Raises:
-        UnsupportedError: Always.
-    """
+    """Refuses downloads, by an UnsupportedError."""
     raise UnsupportedError(f"nothing is downloaded: put {url} into the folder of tables (LMUData) yourself")
 
 

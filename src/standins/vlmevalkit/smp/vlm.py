@@ -94,11 +94,7 @@ def concat_images_vlmeval(
 
 
 def decoded(text: str) -> bytes:
-    """Decodes a base64 text.
-
-    Raises:
-        SampleError: If it is not one.
-    """
+    """Decodes a base64 text; raises SampleError if it is not one."""
     try:
         return base64.b64decode(text)
     except (binascii.Error, ValueError) as error:

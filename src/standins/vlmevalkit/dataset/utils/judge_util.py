@@ -10,9 +10,5 @@ DEBUG_MESSAGE = ""
 
 
 def build_judge(**kwargs: Any) -> Any:
-    """Refuses: judges are models of VLMEvalKit's.
-
-    Raises:
-        UnsupportedError: Always.
-    """
+    """Refuses, by an UnsupportedError: judges are models of VLMEvalKit's."""
     raise UnsupportedError(f"the judge {kwargs.get('model')!r} takes VLMEvalKit itself: pip install vlmeval")
