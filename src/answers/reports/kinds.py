@@ -55,6 +55,7 @@ _COLUMNS = (
         "knowledge_l1",
         "knowledge_l2",
         "cot",
+        "capability",
     ),
 )
 _TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")
@@ -86,6 +87,18 @@ def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
             places = (place for place, own in enumerate(cells) if label in own)
             metrics.append(mean(rows.take(places), spec, scorer, slice_name(column, label)))
     return metrics
+
+
+@add_report("categories", "accuracy", {"accuracy": "Overall Consistency", "mean_over_kinds": "Macro Accuracy"})
+def categories(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VL-RewardBench (arXiv 2411.17451): accuracy over all and by category, and the mean of categories."""
+    rows = ScoredRows.of(answered)
+    labels = rows.labels(CATEGORY)
+    return [
+        mean(rows, ACCURACY, scorer),
+        mean_of_means(rows, rate("mean_over_kinds"), scorer, labels),
+        *sliced(rows, ACCURACY, scorer, CATEGORY, labels),
+    ]
 
 
 @add_report("tasks", "accuracy", {"accuracy": "Overall micro", "mean_over_tasks": "Overall macro"})

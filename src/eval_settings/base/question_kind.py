@@ -26,6 +26,11 @@ class Questions:
         origin: The origin of the table, for messages.
         answers: The column with right answers, where it is not ``answer``.
         texts: Rows without a picture are asked too.
+        files: The columns that name files of pictures, where it is not ``image_path``.
+        places: The folders of these files below the root of tables, or zip archives, where it is not ``images/NAME``.
+        archive: Where these files are published, for messages.
+        indexed: The index of a row says which kind of question it is.
+        masks: The column that names the pictures of right regions.
         sized: Right answers are places in the picture, and its size is needed to read them.
     """
 
@@ -42,3 +47,8 @@ class Questions:
     answers: str = ""
     sized: bool = False
     texts: bool = False
+    files: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    archive: str = ""
+    indexed: bool = False
+    masks: str = ""
