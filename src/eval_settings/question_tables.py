@@ -84,9 +84,8 @@ def _table(name: str, reading: str, questions: Questions, shared: str) -> Questi
     if questions.frames is None:
         more: dict[str, Any] = {field: getattr(questions, field) for field in _OF_TABLES}
         return QuestionTable(name, reading, questions.required, shared, **more)
-    return VideoTable(
-        shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
-    )
+    own: dict[str, Any] = {"origin": questions.origin, "lists": questions.lists}
+    return VideoTable(shared or name, questions.frames, questions.subtitles, reading, questions.required, **own)
 
 
 def _of_file(path: Path) -> Questions:

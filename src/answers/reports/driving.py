@@ -51,9 +51,9 @@ def driving(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     parts = {OVERALL: list(scores)} | {slice_name("task", task): [task] for task in scores}
     parts |= {slice_name("group", name): [task for task in tasks if task in scores] for name, tasks in GROUPS.items()}
     found = [
-        WEIGHTED.metric(sum(score * size for score, size in own) / number, number, slice=part, scorer=scorer)
+        WEIGHTED.metric(sum(score * size for score, size in parted) / number, number, slice=part, scorer=scorer)
         for part, tasks in parts.items()
-        if (own := [scores[task] for task in tasks]) and (number := sum(size for _, size in own))
+        if (parted := [scores[task] for task in tasks]) and (number := sum(size for _, size in parted))
     ]
     return [*found, mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "task", rows.labels(_TASK))]
 

@@ -9,6 +9,7 @@ import numpy as np
 from testbed.answers.columns import as_list, has_answer, truth
 from testbed.answers.hidden_words import matches
 from testbed.answers.judges.points import total_points
+from testbed.answers.published.triples import STRUCTURE, THRESHOLDS
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
 from testbed.answers.reports.reasoning import MEAN_GRADE
@@ -87,6 +88,25 @@ def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
             places = (place for place, own in enumerate(cells) if label in own)
             metrics.append(mean(rows.take(places), spec, scorer, slice_name(column, label)))
     return metrics
+
+
+@add_report("charts", "score", {"score": "GPT_Overall", "mean_precision": "SCRM", "precision_at_half": "AP50_Strict"})
+def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """ChartX (arXiv 2402.12185): the mean score, over all and by category, and the precision of tables.
+
+    A table is found if the similarity is at least a threshold: one half, or the mean over ten from 0.5 to 0.95.
+    """
+    rows = ScoredRows.of(answered)
+    labels = [None if row.get(CATEGORY) is None else row[CATEGORY].lower() for row in rows.columns]
+    metrics = [mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, CATEGORY, labels)]
+    own = rows.where(labels, STRUCTURE)
+    if not len(own):
+        return metrics
+    found = np.array([own.scores >= threshold for threshold in THRESHOLDS], np.float64)
+    found[:, ~own.counted] = np.nan
+    precisions = {"mean_precision": found.mean(axis=0), "precision_at_half": found[0]}
+    part = slice_name(CATEGORY, STRUCTURE)
+    return metrics + [mean(replace(own, scores=of), rate(name), scorer, part) for name, of in precisions.items()]
 
 
 @add_report("categories", "accuracy", {"accuracy": "Overall Consistency", "mean_over_kinds": "Macro Accuracy"})

@@ -22,6 +22,7 @@ class Questions:
         required: The columns that the table must have.
         lacks: The reason why answers cannot be scored, if any.
         frames: The frames of a video that are shown, if the table is of videos.
+        lists: The table names the files of frames, and not videos.
         subtitles: Also shows their subtitles; see `testbed.data.tables.videos.VideoSource`.
         origin: The origin of the table, for messages.
         answers: The column with right answers, where it is not ``answer``.
@@ -43,6 +44,7 @@ class Questions:
     lacks: str = ""
     frames: Frames | None = None
     subtitles: bool | str = False
+    lists: bool = False
     origin: str = ""
     answers: str = ""
     sized: bool = False

@@ -12,9 +12,7 @@ _LENGTHS = ("32K", "64K", "128K", "256K", "512K")
 
 # By the classes that make the prompts and score.
 CLASSES_WITH_FILES: dict[tuple[str, str], Questions] = {
-    ("ChartX", "ChartX"): Questions(
-        prompts.question, "chart_tables", "graded_kinds", required=("question", "category")
-    ),
+    ("ChartX", "ChartX"): Questions(prompts.question, "chart_tables", "charts", required=("question", "category")),
     ("OceanOCRBench", "OceanOCRBench"): Questions(
         file_prompts.read_all, "page_reading", "page_reading", required=("id", "answer")
     ),
