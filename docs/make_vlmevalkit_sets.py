@@ -44,7 +44,7 @@ REASONS = {
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
 _ANSWERS = ["published_answers", "published_reasoning", "published_letters", "published_videos", "published_by_set"]
-_ANSWERS += [f"published_by_set_{number}" for number in (2, 3, 4)]
+_ANSWERS += [f"published_by_set_{number}" for number in (2, 3, 4, 5)]
 
 
 def _asset(name: str) -> dict[str, Any]:

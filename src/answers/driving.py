@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.answers.columns import as_list, truth
-from testbed.answers.texts import final_text
+from testbed.answers.texts import final_text, open_answer
 from testbed.answers.verdict import Verdict
 
 Columns = Mapping[str, str]
@@ -102,9 +102,14 @@ def published_driving(columns: Columns, text: str) -> Verdict:
 
 
 def driving(columns: Columns, text: str) -> Verdict:
-    """The same of the final part of an answer."""
-    final, why = final_text(text)
-    return Verdict(None, 0.0, why or "none") if not final else published_driving(columns, final)
+    """The same of what an answer marks or states; boxes and speeds need no brackets."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    if columns.get("category3") not in (*PLACES, SPEED):
+        return published_driving(columns, answer)
+    final = final_text(text)[0] or ""
+    return published_driving(columns, final if "[" in final else f"[{answer}]")
 
 
 def _stripped(text: str) -> str:
@@ -163,7 +168,7 @@ def _overlap(one: Sequence[int], other: Sequence[int]) -> float:
 
 
 def _relation(right: str, text: str) -> Reading:
-    """The share of the right numbers, unless a wrong one is among them."""
+    """The share of the right numbers, unless a wrong one is among them; one said twice counts once (twice there)."""
     as_asked = False
     if "corresponds to" in text:
         match = _CORRESPONDS.search(text)
@@ -176,7 +181,7 @@ def _relation(right: str, text: str) -> Reading:
         said, as_asked = found[-1] if found else "", bool(found)
     numbers, wanted = said.split("/") if said else [], right.split("/")
     wrong = any(number not in wanted for number in numbers)
-    return Reading(said or None, 0.0 if wrong else len(numbers) / len(wanted), as_asked)
+    return Reading(said or None, 0.0 if wrong else len(set(numbers)) / len(wanted), as_asked)
 
 
 def _speeds(right: str, text: str) -> Reading:

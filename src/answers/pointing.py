@@ -15,6 +15,7 @@ from testbed.answers.verdict import Verdict
 Columns = Mapping[str, str]
 
 _IN_PARENTHESES = re.compile(r"\(([-+]?\d+\.?\d*(?:,\s*[-+]?\d+\.?\d*)*?)\)")
+_IN_BRACKETS = re.compile(r"\[\s*([-+]?\d+\.?\d*,\s*[-+]?\d+\.?\d*)\s*\]")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SHARE, _THOUSANDS = 1.5, 1000.0  # numbers up to these are shares, or thousandths, of the sides
 _MOST_PIXELS = 1 << 24  # of a box
@@ -52,12 +53,13 @@ def published_pointing(columns: Columns, text: str) -> Verdict:
 
 
 def pointing(columns: Columns, text: str) -> Verdict:
-    """The same of the final part, with points in JSON that stand in a text."""
+    """The same of the final part, with points in JSON that stand in a text, or in brackets."""
     final, why = final_text(text)
     if not final:
         return Verdict(None, 0.0, why or "none")
     objects = [part for part in _OBJECT.findall(final) if "point" in part]
-    return published_pointing(columns, f"[{', '.join(objects)}]" if objects else final)
+    pairs = "" if objects or "(" in final else " ".join(f"({pair})" for pair in _IN_BRACKETS.findall(final))
+    return published_pointing(columns, f"[{', '.join(objects)}]" if objects else pairs or final)
 
 
 def _unfenced(text: str) -> str:

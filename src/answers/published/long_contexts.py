@@ -94,9 +94,8 @@ def _cut(text: str, word: str) -> tuple[str, bool, str]:
 def _yes_or_no(columns: Columns, text: str) -> Verdict:
     said, right = _flag(text), _flag(str(right_of(columns)))
     index = columns.get("index", "0")
-    given = _OTHERWISE[int(index) % len(_OTHERWISE)] if said is None and index.isdecimal() else said
-    word, method = (None, "none") if said is None else ("Yes" if said == 1 else "No", "word")
-    return Verdict(word, float(given == right), method)
+    given = _OTHERWISE[int(index) % len(_OTHERWISE) if index.isdecimal() else 0] if said is None else said
+    return Verdict("Yes" if given == 1 else "No", float(given == right), "row" if said is None else "word")
 
 
 def _flag(text: str) -> int | None:
