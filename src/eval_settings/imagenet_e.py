@@ -1,7 +1,7 @@
 """``imagenet-e.<edit>`` (Li et al. 2023, arXiv 2303.17096, https://github.com/alibaba/easyrobust).
 
 ImageNet's validation images with another background, size, position or direction of the object. An edit is a folder of
-the published archive: ``ori`` and ``full`` are photographs, and any other folder that is there is a setting as well.
+the published archive: ``ori`` and ``full`` are in every copy, and any other folder that is there is a setting as well.
 """
 
 from __future__ import annotations

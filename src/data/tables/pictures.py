@@ -164,6 +164,8 @@ def picture_digests(folder: Path, names: Sequence[str]) -> list[str]:
 def region_of(mask: Picture) -> str:
     """The region of a mask whose pixels are not 0: its size, and the lengths of runs outside and inside in turn.
 
+    The last run is one inside.
+
     Raises:
         SampleError: If it cannot be read.
     """

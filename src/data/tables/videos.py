@@ -67,7 +67,8 @@ class VideoSource(TableSource):
         folder = path.parent / "videos" / (name or path.stem)
         options.setdefault("pictures", folder if folder.is_dir() else path.parent)
         super().__init__(path, name, **options)
-        self.groups = [row.get(VIDEO, own) for own, row in zip(self.ids, self.targets, strict=True)]
+        rows = zip(self.ids, self.targets, strict=True)
+        self.groups = [row.get(VIDEO, row.get(VIDEO_PATH, own)) for own, row in rows]
 
     def row(self, position: int) -> Row:
         """The row at a position, with the frames of its video.
