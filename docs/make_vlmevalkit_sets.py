@@ -25,15 +25,10 @@ _OTHERS = "| class of VLMEvalKit | kind there | sets without a score here | reas
 _OTHERS += "|---|---|---|---|\n"
 # What a score needs and cannot be had here, by the class that scores.
 _CODE, _PDF = "runs code that a model wrote", "its pictures are pages of PDF files"
-_VIDEO = "its pictures are frames of videos"
-_ARCHIVE = "its pictures are in an archive beside the table"
 REASONS = {
     **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena", "SciDocBench"), _CODE),
     "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
-    **dict.fromkeys(("MMSIVideoBench", "SiteBenchBase"), _VIDEO),
-    **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
-    **dict.fromkeys(("M4Bench", "Asclepius"), "its pictures are in two columns"),
     "OmniDocBench": "tables in LaTeX are read by the program latexmlc",
     "olmOCRBench": "a browser draws formulas, which are compared as pictures",
     "WildprobeDataset": "its table is not published",
@@ -63,6 +58,7 @@ def judged() -> Counter[str]:
     judges = _asset("published_by_judges")
     families = Counter(family for family, _, _, _, as_asked_for, *_ in judges["answers"] if as_asked_for)
     found = Counter(kind for kind, _, _, marks in _asset("published_by_set_3")["replies"] if marks is not None)
+    found["grids"] = len(_asset("published_by_set_6")["grids"])
     for family, number in families.items():
         found[judges["scorings"][family]] += number
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -87,6 +88,7 @@ JUDGED = (
     "preference_in_both_orders",
     "comparison",
     "memories",
+    "grids",
 )  # VLMEvalKit has no rules for these
 OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
 OTHERS = ("caption", *OTHER_NUMBERS, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
@@ -192,6 +194,22 @@ def test_frames_of_lists_are_those_of_vlmevalkit():
         for number, (video, frame) in enumerate(places):
             shown[video] += [f"{video}-{frame}"] if number in numbers else []
         assert shown == chosen, (count, fps, lengths)
+
+
+def test_grids_are_checked_as_published():
+    """Each kind of puzzle of VGRP-Bench, as it was seen and as it was solved; the same grids in an answer in JSON."""
+    rows = read("published_by_set_6")["grids"]
+    assert len(rows) == 480
+    for category, state, reply, seen, solved in rows:
+        columns = {"question": "?", "category": category, "states": state, "answer": state}
+        verdict = JUDGINGS[judging_of("grids")].verdict(columns, reply)
+        assert (verdict.extracted, verdict.score) == (f"{seen:d} {solved:d}", float(solved)), (category, reply)
+        _, first, _, second = reply.split("\n")
+        if second != "Wrong":
+            quoted = (re.sub(r"(\w+)", r'"\1"', grid) for grid in (first, second))
+            text = '{{"Initial State": {}, "Solution": {}}}'.format(*quoted)
+            assert SCORINGS["grids"](columns, text).extracted == verdict.extracted
+    assert {category for category, *_, solved in rows if solved} == {category for category, *_ in rows}
 
 
 def test_marks_are_read_in_replies_as_published():

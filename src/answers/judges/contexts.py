@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.comparisons import better
+from testbed.answers.grids import grids_in, verdict
 from testbed.answers.judges.judging import Columns, Judging, add_judging
 from testbed.answers.judges.replies import object_in, stated, unlabelled, word_in
 from testbed.answers.published.long_contexts import extra_of, right_of
@@ -16,6 +17,15 @@ METHOD = "judge"
 _MARKS = 5  # of a description of a chart
 _MARK = re.compile(r"([0-5])(?:\.0+)?(?:\s*(?:/|out of)\s*5)?")
 _QA = "qa"
+_MARKS_OF: Mapping[str, str] = {
+    "treesandtents": " Write trees as r and tents as t.",
+    "lightup": " Write walls as w, also those with numbers, and lamps as s.",
+    "binairo": " Write white as w and black as b.",
+    **dict.fromkeys(
+        ("starbattle", "battleships", "hitori", "aquarium", "kakurasu", "nonogram", "thermometers", "fieldexplore"),
+        " Write chosen, shaded or filled cells as s.",
+    ),
+}
 _CHART_TASKS: Mapping[str, str] = {
     "description": "a description of a chart",
     "summary": "a summary of a chart",
@@ -151,7 +161,35 @@ def comparison_read(columns: Columns, reply: str) -> Verdict | None:
     return Verdict(said, float(said == better(columns)), METHOD)
 
 
+# VGRP-Bench -----------------------------------------------------------------------------------------------------------
+
+
+def grids_question(columns: Columns, text: str) -> str:
+    """Asks for the two grids of an answer in one form, without checking them."""
+    return (
+        "Write down the two grids in this answer to a puzzle: the one that it says it saw, and the solved one. Do not"
+        f" check or correct them. Write empty cells (0, *, _, -, #) as 0.{_MARKS_OF.get(_kind_of(columns), '')}"
+        f" Write Wrong for a grid that is missing or has rows of different lengths.\n\nAnswer: {text}\n\n"
+        "Reply in this form and with nothing else:\nPerception\n[[1,0],[0,2]]\nAnswer\n[[1,2],[2,1]]"
+    )
+
+
+def _kind_of(columns: Columns) -> str:
+    return columns.get("category", "").split("_")[0]
+
+
+def grids_read(columns: Columns, reply: str) -> Verdict | None:
+    """Checks both grids; an answer without one of them is wrong."""
+    lines = reply.strip().splitlines()
+    heads = [line.strip().strip("*:").lower() for line in lines]
+    if not {"perception", "initial state"} & set(heads) or not {"answer", "solution"} & set(heads):
+        return None
+    found = grids_in(reply)
+    return Verdict("0 0", 0.0, METHOD) if found is None else verdict(columns, *found, method=METHOD)
+
+
 add_judging("chart", Judging(chart_question, chart_read, "unparsed", graded=True, scorings=["chart_tables"]))
 add_judging("document", Judging(document_question, document_read, "unparsed", graded=True, scorings=["long_contexts"]))
+add_judging("grids", Judging(grids_question, grids_read, "unparsed", scorings=["grids"]))
 add_judging("memory", Judging(memory_question, memory_read, "unparsed", scorings=["memories"]))
 add_judging("comparison", Judging(comparison_question, comparison_read, "unparsed", scorings=["comparison"]))

@@ -109,6 +109,19 @@ def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics + [mean(replace(own, scores=of), rate(name), scorer, part) for name, of in precisions.items()]
 
 
+@add_report("grids", "accuracy", {"accuracy": "Answer Score", "perception": "Perception Score"})
+def grids(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VGRP-Bench (arXiv 2503.23064): the shares of puzzles solved, and of those seen as they are, by category."""
+    rows = ScoredRows.of(answered)
+    seen = [np.nan if flag is None else float(flag.startswith("1")) for flag in rows.extracted]
+    parts = ((rows, ACCURACY), (replace(rows, scores=np.array(seen, np.float64)), rate("perception")))
+    return [
+        metric
+        for own, spec in parts
+        for metric in (mean(own, spec, scorer), *sliced(own, spec, scorer, CATEGORY, own.labels(CATEGORY)))
+    ]
+
+
 @add_report("categories", "accuracy", {"accuracy": "Overall Consistency", "mean_over_kinds": "Macro Accuracy"})
 def categories(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VL-RewardBench (arXiv 2411.17451): accuracy over all and by category, and the mean of categories."""

@@ -22,6 +22,9 @@ CLASSES_WITH_FILES: dict[tuple[str, str], Questions] = {
     ("VLRewardBench", "VLRewardBench"): Questions(
         file_prompts.which_answer, "comparison", "categories", required=("question", "response")
     ),
+    ("ImageBaseDataset", "VGRPBench"): Questions(
+        prompts.question, "grids", "grids", required=("question", "category", "states"), answers="states"
+    ),
     ("VLADBench", "VLADBench"): Questions(
         prompts.question,
         "driving",
