@@ -30,6 +30,7 @@ REASONS = {
     "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
     "OmniDocBench": "tables in LaTeX are read by the program latexmlc",
+    "MMIFEval": "its judge sees the picture, and compares answers to two rows",
     "olmOCRBench": "a browser draws formulas, which are compared as pictures",
     "WildprobeDataset": "its table is not published",
     "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
