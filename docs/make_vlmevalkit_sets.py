@@ -60,6 +60,7 @@ def judged() -> Counter[str]:
     families = Counter(family for family, _, _, _, as_asked_for, *_ in judges["answers"] if as_asked_for)
     found = Counter(kind for kind, _, _, marks in _asset("published_by_set_3")["replies"] if marks is not None)
     found["grids"] = len(_asset("published_by_set_6")["grids"])
+    found += Counter(kind for kind, *_ in _asset("published_by_set_7")["judged"])
     for family, number in families.items():
         found[judges["scorings"][family]] += number
     return found

@@ -212,6 +212,17 @@ def test_grids_are_checked_as_published():
     assert {category for category, *_, solved in rows if solved} == {category for category, *_ in rows}
 
 
+def test_replies_about_charts_documents_memories_and_comparisons_score_as_published():
+    """A reply in the form that is asked for here scores as one of the same meaning does in the form asked for there."""
+    seen = Counter()
+    for kind, columns, _, reply, score in read("published_by_set_7")["judged"]:
+        verdict = JUDGINGS[judging_of(kind)].verdict(columns, reply)
+        assert verdict, (kind, reply)
+        assert verdict.score == pytest.approx(score, abs=1e-6), (kind, columns, reply)
+        seen[kind] += 1
+    assert seen == dict.fromkeys(("chart_tables", "long_contexts", "memories", "comparison"), 240)
+
+
 def test_marks_are_read_in_replies_as_published():
     """As VLMEvalKit reads them, where it reads something; of LLaVA-Bench's pairs other forms are read besides."""
     seen = Counter()

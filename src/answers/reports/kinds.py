@@ -90,9 +90,9 @@ def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
     return metrics
 
 
-@add_report("charts", "score", {"score": "GPT_Overall", "mean_precision": "SCRM", "precision_at_half": "AP50_Strict"})
+@add_report("charts", "score", {"mean_precision": "SCRM", "precision_at_half": "AP50_Strict"})
 def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """ChartX (arXiv 2402.12185): the mean score, over all and by category, and the precision of tables.
+    """ChartX (arXiv 2402.12185): the mean score from 0 to 1, over all and by category, and the precision of tables.
 
     A table is found if the similarity is at least a threshold: one half, or the mean over ten from 0.5 to 0.95.
     """
