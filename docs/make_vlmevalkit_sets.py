@@ -25,16 +25,12 @@ _OTHERS = "| class of VLMEvalKit | kind there | sets without a score here | reas
 _OTHERS += "|---|---|---|---|\n"
 # What a score needs and cannot be had here, by the class that scores.
 _CODE, _PDF = "runs code that a model wrote", "its pictures are pages of PDF files"
-_VIDEO = "its pictures are frames of videos"
-_ARCHIVE = "its pictures are in an archive beside the table"
 REASONS = {
     **dict.fromkeys(("ChartMimic", "Design2Code", "UniSVG", "SArena", "SciDocBench"), _CODE),
     "ChartQAPro": "its prompt asks for code, which is not run",
     **dict.fromkeys(("DUDE", "MMLongBenchDoc"), _PDF),
-    **dict.fromkeys(("MMSIVideoBench", "SiteBenchBase"), _VIDEO),
-    **dict.fromkeys(("MMLongBench", "MemLens", "MOAT", "RefSpatialBench"), _ARCHIVE),
-    **dict.fromkeys(("M4Bench", "Asclepius"), "its pictures are in two columns"),
     "OmniDocBench": "tables in LaTeX are read by the program latexmlc",
+    "MMIFEval": "its judge sees the picture, and compares answers to two rows",
     "olmOCRBench": "a browser draws formulas, which are compared as pictures",
     "WildprobeDataset": "its table is not published",
     "VCRDataset": "Chinese words by spaCy's trained model, which no package index has",
@@ -44,7 +40,7 @@ REASONS = {
 }
 _PLACE = re.compile(rf"{re.escape(_HEADER)}(\|.*\n)*\n.*\n\n{re.escape(_OTHERS)}(\|.*\n)*")
 _ANSWERS = ["published_answers", "published_reasoning", "published_letters", "published_videos", "published_by_set"]
-_ANSWERS += [f"published_by_set_{number}" for number in (2, 3, 4)]
+_ANSWERS += [f"published_by_set_{number}" for number in (2, 3, 4, 5)]
 
 
 def _asset(name: str) -> dict[str, Any]:
@@ -63,6 +59,8 @@ def judged() -> Counter[str]:
     judges = _asset("published_by_judges")
     families = Counter(family for family, _, _, _, as_asked_for, *_ in judges["answers"] if as_asked_for)
     found = Counter(kind for kind, _, _, marks in _asset("published_by_set_3")["replies"] if marks is not None)
+    found["grids"] = len(_asset("published_by_set_6")["grids"])
+    found += Counter(kind for kind, *_ in _asset("published_by_set_7")["judged"])
     for family, number in families.items():
         found[judges["scorings"][family]] += number
     return found

@@ -16,6 +16,8 @@ Choices = Callable[[Columns], Mapping[str, str]]
 
 _DRESSED = re.compile(r"\W*(?:(?:option|choice|answer)\b(?:\s+is\b)?)?[\W_]*([A-Za-z])[\W_]*", re.IGNORECASE)
 
+_OPTION_LINE = re.compile(r"^\(([A-Z])\)[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+
 
 def by_columns(columns: Columns) -> Mapping[str, str]:
     """The options in the columns A to Z; none in a row without option A, which is an open question."""
@@ -41,6 +43,11 @@ def quoted_or_lettered(columns: Columns) -> Mapping[str, str]:
 def listed_or_lettered(columns: Columns) -> Mapping[str, str]:
     """Benchmarks of spatial understanding: the options are columns or a list, or are A to F in the question."""
     return options(columns) or list_options(columns) or dict.fromkeys("ABCDEF", "")
+
+
+def asked_options(columns: Columns) -> Mapping[str, str]:
+    """M4Bench: the options are lines of the question, ``(A) cat``."""
+    return dict(_OPTION_LINE.findall(columns.get("query", columns.get("question", ""))))
 
 
 def either(columns: Columns) -> Mapping[str, str]:

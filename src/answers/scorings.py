@@ -12,23 +12,31 @@ from testbed.answers import (
     captions,
     chart_answers,
     chart_bench,
+    chart_tables,
     choice,
+    comparisons,
     documents,
+    driving,
     graphs,
+    grids,
     grounding,
     hidden_words,
+    long_contexts,
     mixed_sets,
     numbers,
     numbers_by_set,
     ocr_kinds,
     open_answers,
+    page_reading,
     page_tasks,
+    pointing,
     ratings,
     reasoning,
     refusals,
     slots,
     steps,
     transcriptions,
+    wild_documents,
     yes_no,
 )
 from testbed.answers.boxes import of_corners, of_size
@@ -39,6 +47,7 @@ from testbed.answers.published import choice as published_choice
 from testbed.answers.published import cmmmu as published_cmmmu
 from testbed.answers.published import kinds_by_set as published_kinds
 from testbed.answers.published import letters as published_letters
+from testbed.answers.published import long_contexts as published_contexts
 from testbed.answers.published import numbers_by_set as published_numbers
 from testbed.answers.published import ocrbench_v2 as published_ocr
 from testbed.answers.published import open_answers as published_open
@@ -47,10 +56,12 @@ from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import short_answers_by_set as published_short
 from testbed.answers.published import spatial as published_spatial
 from testbed.answers.published import table_vqa as published_tables
+from testbed.answers.published import triples as published_triples
 from testbed.answers.published import videos as published_videos
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import (
     Choices,
+    asked_options,
     by_columns,
     either,
     lettered,
@@ -275,6 +286,18 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "chart_bench": AnswerScoring(chart_bench.chart_bench, chart_bench.published_chart_bench),
     "behavior": AnswerScoring(refusals.behavior, refusals.published_behavior),
     "compliance": AnswerScoring(refusals.compliance, refusals.published_compliance),
+    "chart_tables": AnswerScoring(chart_tables.chart_tables, published_triples.triples, judged=True),
+    "comparison": AnswerScoring(comparisons.comparison, reasoning.left_to_judge, judged=True),
+    "driving": AnswerScoring(driving.driving, driving.published_driving),
+    "grids": AnswerScoring(grids.grids, reasoning.left_to_judge, judged=True),
+    "long_contexts": AnswerScoring(long_contexts.long_contexts, published_contexts.long_contexts, judged=True),
+    "memories": AnswerScoring(long_contexts.memories, long_contexts.published_memories, judged=True),
+    "page_reading": AnswerScoring(page_reading.page_reading, page_reading.published_page_reading),
+    "pointing": AnswerScoring(pointing.pointing, pointing.published_pointing),
+    "prefixed_letter": AnswerScoring(
+        choice.among(asked_options), published_options.prefixed_letter, choices=asked_options
+    ),
+    "wild_documents": AnswerScoring(wild_documents.wild_documents, wild_documents.published_wild_documents),
     "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

@@ -7,12 +7,15 @@ models take it.
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from string import ascii_uppercase
 
 from testbed.answers.columns import as_list
 from testbed.answers.prompts import OF_THE_VIDEO, Turn, cell_text, video_mme
 from testbed.data.rows import Row
+from testbed.data.tables.frame_lists import SHOWN
+from testbed.errors import SampleError
 
 _WATCH = "Carefully watch this video and pay attention to every detail. "
 _SELECT_BEST = "Based on your observations, select the best option that accurately addresses the question."
@@ -22,6 +25,12 @@ _EVENTS = (
     " objects, and the action and pose of persons. Based on your observations, select the best option that accurately"
     " addresses the question.\n"
 )
+_OF_THE_VIDEO = (
+    "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
+    " of the correct option."
+)
+_BEST_DIRECTLY = "Give me the answer letter directly. The best answer is:"
+_PLACES = re.compile("(<video>|<image>)")
 _LETTER_DIRECTLY = "\nAnswer with the option's letter from the given choices directly."
 _SEPARATE_FRAMES = (
     "\nYou will be provided with {} separate frames uniformly sampled from a video, the frames are provided in"
@@ -149,6 +158,41 @@ def dsr_bench(row: Row) -> list[Turn]:
     """DSR-Bench: what is asked, the frames, then question and options."""
     lines = "\n".join([cell_text(row, "question"), *as_list(cell_text(row, "options"))])
     return [[f"\n{_FRAMES_OF_VIDEO} {OF_THE_VIDEO}\n", *row.pictures, f"Question: {lines}\nAnswer: "]]
+
+
+def site_bench(row: Row) -> list[Turn]:
+    """SITE-Bench's videos (arXiv 2505.05456): the frames, then the request, question and options."""
+    options = zip(ascii_uppercase, _candidates(row), strict=False)
+    lines = "\n".join(f"{letter}: {text}" for letter, text in options)
+    asked = f"Question: {cell_text(row, 'question')}\nOptions:\n{lines}\n{_BEST_DIRECTLY}"
+    return [[*row.pictures, f"{_OF_THE_VIDEO}\n{asked}"]]
+
+
+def mmsi_video(row: Row) -> list[Turn]:
+    """MMSI-Video-Bench (arXiv 2512.10863): four prompts in one text, with frames and pictures where it names them.
+
+    Raises:
+        SampleError: If it names another number of videos or pictures than the row has.
+    """
+    columns = row.columns
+    text = f"{columns.get('system_prompt', '')}\n{columns.get('task_prompt', '')}"
+    text += f"{cell_text(row, 'user_prompt')}{columns.get('format_prompt', '')}"
+    counts = [int(count) for count in json.loads(columns.get(SHOWN, "[]"))]
+    videos, others = text.count("<video>"), text.count("<image>")
+    if videos != len(counts) or others != len(row.pictures) - sum(counts):
+        raise SampleError(
+            f"{row.index}: its text names {videos} videos and {others} pictures; it has {len(counts)} and"
+            f" {len(row.pictures) - sum(counts)}"
+        )
+    frames, pictures = iter(row.pictures), iter(row.pictures[sum(counts) :])
+    left = iter(counts)
+    turn: Turn = []
+    for part in filter(None, _PLACES.split(text)):
+        if part == "<video>":
+            turn += [next(frames) for _ in range(next(left))]
+        else:
+            turn.append(next(pictures) if part == "<image>" else part)
+    return [turn]
 
 
 def video_tt(row: Row) -> list[Turn]:

@@ -34,6 +34,7 @@ SUFFIX = ".tsv"
 AS_PANDAS = ".as_pandas"
 SEVERAL_TURNS = "MT"  # VLMEvalKit's kind of sets that are conversations
 CLASSES = "docs/vlmevalkit.md"
+_OF_TABLES = ("answers", "sized", "texts", "files", "places", "archive", "indexed", "masks")  # fields of `Questions`
 
 
 class QuestionTables:
@@ -77,11 +78,10 @@ class QuestionTables:
 
 def _table(name: str, reading: str, questions: Questions, shared: str) -> QuestionTable | VideoTable:
     if questions.frames is None:
-        more: dict[str, Any] = {"answers": questions.answers, "sized": questions.sized, "texts": questions.texts}
+        more: dict[str, Any] = {field: getattr(questions, field) for field in _OF_TABLES}
         return QuestionTable(name, reading, questions.required, shared, **more)
-    return VideoTable(
-        shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
-    )
+    own: dict[str, Any] = {"origin": questions.origin, "lists": questions.lists}
+    return VideoTable(shared or name, questions.frames, questions.subtitles, reading, questions.required, **own)
 
 
 def _of_file(path: Path) -> Questions:

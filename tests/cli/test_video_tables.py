@@ -66,6 +66,8 @@ def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path
         "TempCompass_8frame",
         "WorldSense_8frame_subs",
         "VSI-Bench_16frame",
+        "SiteBenchVideo_3frame",
+        "MMSIVideoBench_3frame",
     )
     done = run(program, *sets, "MMBench_Video_16frame_nopack@pleased", "Video-MME-v2_8frame_resize")
     found = values(done)
@@ -77,6 +79,8 @@ def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path
         "TempCompass_YorN_8frame": 0,
         "WorldSense_8frame_subs": 1,
         "Video-MME-v2_8frame_resize": 3 / 4,
+        "SiteBenchVideo_3frame": 1 / 2,
+        "MMSIVideoBench_3frame": 1,
     }
     assert {name: found[name, "accuracy", "overall"] for name in accuracies} == accuracies
     assert found["MVBench_4frame", "accuracy", "task_type/State Change"] == 0
@@ -85,7 +89,9 @@ def test_sets_of_videos_are_asked_in_their_own_ways(program: Any, tmp_path: Path
     assert found["Video-MME-v2_8frame_resize", "group_score", "level/1"] == (3 / 4) ** 2
     assert found["MMBench_Video_16frame_nopack@pleased", "grade", "group/TR"] == 3
     assert found["VSI-Bench_16frame", "average", "overall"] == 1 / 2
-    texts = [json.loads(line)["text"] for line in (tmp_path / "asked").read_text().splitlines()]
+    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    texts = [each["text"] for each in asked]
+    assert [each["frames"] for each in asked if each["text"].startswith("Look.")] == [4]  # three and the other picture
     assert any(
         "Look there\nWhat runs?\nA. a dog\nB. a cat\nC. a bird\nAnswer with the option" in text for text in texts
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from testbed.data.tables import known as known_module
 from testbed.data.tables import source as table_source
 from testbed.data.tables.known import KnownTable, QuestionTable, find_table, known_tables, picture_folder
 from testbed.errors import DataError
+from testbed.eval_settings.question_tables import QuestionTables
 from testbed.inputs import Inputs, using
 
 
@@ -172,3 +174,17 @@ def test_a_set_with_the_table_of_another_has_a_file_of_its_own_or_that(tables: P
     other.unlink()
     assert len(source.open().ids) == 3
     assert source.spec() == QuestionTable(shared).spec()  # the same questions, whatever the file is called
+
+
+def test_pictures_beside_a_table_are_found_in_their_places_or_said_to_be_missing(tables: Path) -> None:
+    header = ["index", "question", "choices", "images", "outside_knowledge_images"]
+    world.write_table(tables / "MOAT.tsv", header, [["0", "q", "[]", "['coffee.png']", "[]"]])
+    dataset = QuestionTables().build("MOAT").dataset
+    with pytest.raises(DataError, match=r"pictures of MOAT are missing: .*MOAT_images\[\.zip\].*waltsun/MOAT"):
+        dataset.open()
+    with zipfile.ZipFile(tables / "MOAT_images.zip", "w") as archive:
+        archive.writestr("coffee.png", world.photo("coffee"))
+    assert [picture.data for picture in dataset.open().row(0).pictures] == [world.photo("coffee")]
+    (tables / "images" / "MOAT").mkdir(parents=True)
+    (tables / "images" / "MOAT" / "coffee.png").write_bytes(world.photo("rocket"))
+    assert [picture.data for picture in dataset.open().row(0).pictures] == [world.photo("rocket")]

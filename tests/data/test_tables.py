@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +280,59 @@ def test_where_a_cell_has_the_picture_the_path_is_its_name_only(tmp_path: Path) 
     )
     (picture,) = source.row(0).pictures
     assert (picture.name, picture.data) == ("/etc/passwd", world.photo("coffee"))
+
+
+def test_pictures_in_several_columns_and_files_in_the_column_of_pictures(tmp_path: Path, pictures: Path) -> None:
+    header = ["index", "image", "image_2", "image3", "question"]
+    coffee, rocket = world.photo("coffee"), world.photo("rocket", form="JPEG")
+    rows = [
+        ["0", world.encoded("coffee"), world.encoded("rocket", form="JPEG"), "a remark", "q"],
+        ["1", "['coffee.png', 'deep/rocket.jpg']", "", "", "q"],
+        ["2", "", world.encoded("coffee"), world.encoded("coffee"), "q"],
+        ["3", "0", "", "", "q"],
+    ]
+    source = table(tmp_path, *rows, header=header)
+    found = [[picture.data for picture in source.row(position).pictures] for position in range(4)]
+    assert found == [[coffee, rocket], [coffee, rocket], [coffee, coffee], [coffee, rocket]]
+    assert source.targets[0] == {"image3": "a remark", "question": "q"}
+    assert source.groups == [source.groups[0], "1", "2", source.groups[0]]
+    before = source.digests(range(4))
+    (pictures / "coffee.png").write_bytes(rocket)
+    after = table(tmp_path, *rows, header=header).digests(range(4))
+    assert [one != other for one, other in zip(before, after, strict=True)] == [False, True, False, False]
+
+
+def test_pictures_in_a_zip_archive_are_read_in_place(tmp_path: Path, pictures: Path) -> None:
+    header = ["index", "images", "more", "question"]
+    rows = [
+        ["0", "['coffee.png']", "deep/rocket.jpg", "q"],
+        ["1", "../secret.png", "", "q"],
+        ["2", "none.png", "", "q"],
+    ]
+    with zipfile.ZipFile(tmp_path / "T.zip", "w") as archive:
+        for path in pictures.rglob("*.*"):
+            archive.write(path, f"T/{path.relative_to(pictures)}")
+    options = {"files": ("images", "more"), "pictures": tmp_path / "T.zip"}
+    source = table(tmp_path, *rows, header=header, **options)
+    assert [picture.data for picture in source.row(0).pictures] == [
+        world.photo("coffee"),
+        world.photo("rocket", form="JPEG"),
+    ]
+    for position in (1, 2):
+        with pytest.raises(SampleError, match=r"T\.zip has no member"):
+            source.row(position)
+    folder = table(tmp_path, *rows, header=header, files=("images", "more"), pictures=pictures)
+    assert source.digests([0]) == folder.digests([0])
+
+
+def test_a_mask_is_the_answer_as_runs_of_its_pixels(tmp_path: Path, pictures: Path) -> None:
+    mask = Image.new("L", (4, 3))
+    mask.paste(255, (1, 1, 3, 2))
+    mask.save(pictures / "mask.png")
+    rows = [["0", "coffee.png", "mask.png", "q"], ["1", "coffee.png", "none.png", "q"]]
+    source = table(tmp_path, *rows, header=["index", "image_path", "mask_path", "question"], masks="mask_path")
+    assert source.targets[0]["answer"] == "4x3 5 2"
+    assert "answer" not in source.targets[1]
 
 
 def test_rows_without_a_picture_are_left_out_where_others_have_one(

@@ -43,6 +43,7 @@ registry.add_model(Model("reader", StandardTransform(16, 16), load, 8))
 """
 C_BAR = [f"{synsets()[label]}/ILSVRC2012_val_{label:08d}.png" for label in (0, 7, 404)]
 HARD_IMAGENET = [f"{synsets()[label]}/ILSVRC2012_val_{label:08d}.png" for label in (537, 795)]
+EDITED = ["ILSVRC2012_val_00000003.JPEG", "ILSVRC2012_val_00000004.JPEG"]
 # Setting → what its folder's files show, and the metrics that this gives.
 TREES = {
     "imagenet-c-bar.perlin_noise.2_on-disk.part": (
@@ -97,6 +98,12 @@ TREES = {
         {"Goldfish/a.png": 1, "Elephant/b.png": 386, "Elephant/c.png": 5, "Goldfish/d.png": 385},
         {"top1": 0.5},
     ),
+    "imagenet-e.full": ("ImageNet-E/full", dict(zip(EDITED, (3, 9), strict=True)), {"top1": 0.5}),
+    "imagenet-e.size_-20": (
+        "ImageNet-E/size_-20",
+        {name.replace("JPEG", "png"): label for name, label in zip(EDITED, (3, 4), strict=True)},
+        {"top1": 1},
+    ),
     "hard-imagenet": ("val", dict(zip(HARD_IMAGENET, (537, 3), strict=True)), {"top1": 0.5}),
     "imagenet-hard": ("imagenet-hard", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
     "imagenet-hard-4k": ("hf/taesiri/imagenet-hard-4k/data", {"a.png": 1, "b/c.png": 5, "d.png": 0}, {"top1": 2 / 3}),
@@ -150,10 +157,11 @@ def trees(tmp_path_factory) -> Path:
             path = root / folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             # Blue tells the images of a set apart; the model does not look at it.
-            Image.new("RGB", (16, 16), (label // 4, 64 * (label % 4), number)).save(path)
+            Image.new("RGB", (16, 16), (label // 4, 64 * (label % 4), number)).save(path, "PNG")
     (root / "PUG_ImageNet" / "class_to_imagenet_idx.json").write_text(
         json.dumps({"Goldfish": [1, 0], "Elephant": [385, 386, 1]})
     )
+    (root / "ImageNet-E/labels.txt").write_text("\n".join(f"{name}\t{int(name[-7:-5])}" for name in EDITED))
     export_hard(root / "imagenet-hard")
     pack_hard(root / "hf/taesiri/imagenet-hard-4k/data")
     make_masks(root / "hardImageNet/val")
@@ -194,6 +202,7 @@ def test_each_runs_from_its_published_form(program, trees, tmp_path):
         ("si-score.location", "si-score/object_location", "s3://si-score-dataset/object_location/"),
         ("pug-imagenet", "PUG_ImageNet/class_to_imagenet_idx.json", "PUG_IMAGENET.tar.gz"),
         ("hard-imagenet", "hardImageNet/val", "hardImageNet.zip of https://github.com/mmoayeri/HardImageNet"),
+        ("imagenet-e.full", "ImageNet-E/full", "https://github.com/alibaba/easyrobust links"),
         ("imagenet-hard", "imagenet-hard", "taesiri/imagenet-hard (split validation)"),
         ("ninco-unit-tests", "NINCO/NINCO_OOD_unit_tests", "zenodo.org/records/8013288"),
     ],
@@ -256,6 +265,27 @@ def test_a_wrong_file_of_classes_is_refused(text, tmp_path):
         pytest.raises(DataError, match=r"class_to_imagenet_idx.json (should map each class|cannot be read)"),
     ):
         registry.get_eval_setting("pug-imagenet").dataset.open()
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (None, r"labels\.txt does not exist; .*there are: full, size_-20"),
+        ("a.JPEG\t1\nb.JPEG\t1", "full lacks 1 of the 2 images that labels.txt lists; the first is b"),
+        ("a.JPEG\t1\nb.JPEG 2", r"labels\.txt, line 2: 'b\.JPEG 2'; expected the name"),
+        ("a.JPEG\t1000", "expected the name of an image, a tab and its class from 0 to 999"),
+    ],
+)
+def test_edited_images_and_their_labels_belong_together(labels, words, tmp_path):
+    for edit in ("full", "size_-20"):
+        (tmp_path / "ImageNet-E" / edit).mkdir(parents=True)
+    Image.new("RGB", (4, 4)).save(tmp_path / "ImageNet-E/full/a.png")
+    if labels is not None:
+        (tmp_path / "ImageNet-E/labels.txt").write_text(labels)
+    with using(Inputs.from_environment().but(data_root=str(tmp_path))):
+        assert {"imagenet-e.full", "imagenet-e.size_-20"} <= set(registry.eval_setting_names())
+        with pytest.raises(DataError, match=words):
+            registry.get_eval_setting("imagenet-e.full").dataset.open()
 
 
 def test_a_wrong_line_of_an_exported_folder_is_named(tmp_path):

@@ -151,6 +151,14 @@ _SETS: dict[str, tuple[str, list[dict[str, str]]]] = {
             )
         ],
     ),
+    "SiteBenchVideo": (
+        "clips/v.mp4",
+        [
+            {"video_path": "clips/v.mp4", "question": "What runs?", "candidates": "['a dog', 'a cat']", "answer": right}
+            | {"category": "movement prediction & navigation"}
+            for right in "AB"
+        ],
+    ),
     "Video-MME-v2": (
         "video/001.mp4",
         [
@@ -172,6 +180,15 @@ def video_sets(root: Path) -> None:
         (folder / place).write_bytes(video)
         header = ["index", *rows[0]]
         write_table(folder / f"{name}.tsv", header, [[str(number), *row.values()] for number, row in enumerate(rows)])
+    folder = root / "videos" / "MMSIVideoBench"
+    (folder / "frames").mkdir(parents=True)
+    for number in range(6):
+        Image.new("RGB", (8, 8), (40 * number, 0, 0)).save(folder / "frames" / f"{number}.png")
+    lists = "[['frames/0.png', 'frames/1.png', 'frames/2.png'], ['frames/3.png', 'frames/4.png']]"
+    row = {"image_path": lists, "ref_images": "['frames/5.png']", "video_fps": "2.0", "system_prompt": "Look."}
+    row |= {"task_prompt": "<video> and <video>", "user_prompt": "As <image>?", "format_prompt": "A or B"}
+    row |= {"answer": "A", "task_type": "Planning"}
+    write_table(folder / "MMSIVideoBench.tsv", ["index", *row], [["0", *row.values()]])
     spoken = '[{"start": "00:00:00.300", "end": "00:00:01.100", "line": "Look there"}]'
     (root / "videos" / "LongVideoBench" / "subtitles").mkdir()
     (root / "videos" / "LongVideoBench" / "subtitles" / "v_en.json").write_text(spoken)

@@ -7,13 +7,23 @@ wrong nor drawn at random.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from testbed.answers.columns import is_choice, list_options, options, references, truth
-from testbed.answers.judges import pairs, points, preferences, reasoning, rubrics, safety, videos  # noqa: F401  # each adds its own
+from testbed.answers.judges import (  # noqa: F401  # each adds its own
+    contexts,
+    pairs,
+    points,
+    preferences,
+    reasoning,
+    rubrics,
+    safety,
+    videos,
+)
 from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
 from testbed.answers.named_options import Options
-from testbed.answers.right_answers import Choices
+from testbed.answers.right_answers import Choices, asked_options
 from testbed.answers.verdict import Verdict
 from testbed.answers.video_choices import candidates
 
@@ -34,7 +44,7 @@ def match_question(columns: Columns, text: str, find: Choices | None = None) -> 
     choices = "\n".join(f"{letter}. {option}" for letter, option in (find or _options)(columns).items())
     return (
         "Which of the options does this answer to a multiple-choice question choose?\n\n"
-        f"Question: {columns.get('question', '')}\nOptions:\n{choices}\n\nAnswer: {text}\n\n"
+        f"Question: {columns.get('question', columns.get('query', ''))}\nOptions:\n{choices}\n\nAnswer: {text}\n\n"
         "Reply with the letter of that option and nothing else. If the answer chooses none of the options, or several,"
         f" reply with {NONE_OF_THEM}."
     )
@@ -162,6 +172,15 @@ add_judging(
             "vsi",
             "video_holmes",
         ],
+    ),
+)
+add_judging(
+    "match_asked",
+    Judging(
+        partial(match_question, find=asked_options),
+        partial(read_match, find=asked_options),
+        "unparsed",
+        scorings=["prefixed_letter"],
     ),
 )
 _YES_NO = ["yes_no", "temp_compass_yes_no"]

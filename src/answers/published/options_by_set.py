@@ -48,6 +48,13 @@ def as_letter(answer: str) -> str:
     return "ABCD"[int(said)] if said in tuple("0123") else said
 
 
+def prefixed_letter(columns: Columns, text: str) -> Verdict:
+    """M4Bench: the capital in parentheses, or without, that the answer begins with."""
+    found = re.match(r"\s*\(([A-Z])\)|([A-Z])", text)
+    letter = (found[1] or found[2]) if found else None
+    return Verdict(letter, float(letter == truth(columns)), "letter") if letter else _UNREAD
+
+
 def last_letter(columns: Columns, text: str) -> Verdict:
     """M³oralBench and SIUO: the last letter in a box, else the last in brackets, else the last by itself."""
     found = _BOXED.findall(text) or _BRACKETED.findall(text) or _ALONE.findall(text.upper())

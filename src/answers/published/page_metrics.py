@@ -33,7 +33,7 @@ _CLEANED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
 ]
 
 
-class _NoSynonyms:
+class NoSynonyms:
     """A WordNet without words."""
 
     def synsets(self, word: str) -> list[Any]:
@@ -56,7 +56,7 @@ def text_similarity(said: str, right: str) -> float:
         warnings.simplefilter("ignore")  # of BLEU, that no four words are the same
         scores = [
             translate.bleu([wanted], given),
-            meteor.meteor_score([wanted], given, wordnet=_NoSynonyms()),
+            meteor.meteor_score([wanted], given, wordnet=NoSynonyms()),
         ]
     same, sizes = len(set(given) & set(wanted)), len(set(given)) + len(set(wanted))
     scores += [2 * same / sizes if sizes else 0.0, 1 - edit_distance(said, right) / max(len(said), len(right))]

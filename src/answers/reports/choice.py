@@ -36,7 +36,10 @@ PARTIAL_MATCH = rate("partial_match")
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
 _SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci's kinds of questions
-_TASK_COLUMNS = ("data_source", "question_type", "task_type", CATEGORY)
+_TASK_COLUMNS = (
+    *("data_source", "question_type", "task_type", CATEGORY, "sub_task_type"),
+    *("Easy2hard", "Grounding", "Indoor_Scene_Perception", "Robot"),  # parts of MMSI-Video-Bench
+)
 _GMAI = ("clinical vqa task", "department", "perceptual granularity")
 _VMC = {
     "General": ("SEEDBench", "MMStar", "A-OKVQA", "VizWiz", "MMVet", "VQAv2", "OKVQA"),

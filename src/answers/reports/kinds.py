@@ -9,6 +9,7 @@ import numpy as np
 from testbed.answers.columns import as_list, has_answer, truth
 from testbed.answers.hidden_words import matches
 from testbed.answers.judges.points import total_points
+from testbed.answers.published.triples import STRUCTURE, THRESHOLDS
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
 from testbed.answers.reports.reasoning import MEAN_GRADE
@@ -55,6 +56,7 @@ _COLUMNS = (
         "knowledge_l1",
         "knowledge_l2",
         "cot",
+        "capability",
     ),
 )
 _TASKS = (CATEGORY, ABILITY, "l3-category", "l4-category")
@@ -86,6 +88,50 @@ def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
             places = (place for place, own in enumerate(cells) if label in own)
             metrics.append(mean(rows.take(places), spec, scorer, slice_name(column, label)))
     return metrics
+
+
+@add_report("charts", "score", {"mean_precision": "SCRM", "precision_at_half": "AP50_Strict"})
+def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """ChartX (arXiv 2402.12185): the mean score from 0 to 1, over all and by category, and the precision of tables.
+
+    A table is found if the similarity is at least a threshold: one half, or the mean over ten from 0.5 to 0.95.
+    """
+    rows = ScoredRows.of(answered)
+    labels = [None if row.get(CATEGORY) is None else row[CATEGORY].lower() for row in rows.columns]
+    metrics = [mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, CATEGORY, labels)]
+    own = rows.where(labels, STRUCTURE)
+    if not len(own):
+        return metrics
+    found = np.array([own.scores >= threshold for threshold in THRESHOLDS], np.float64)
+    found[:, ~own.counted] = np.nan
+    precisions = {"mean_precision": found.mean(axis=0), "precision_at_half": found[0]}
+    part = slice_name(CATEGORY, STRUCTURE)
+    return metrics + [mean(replace(own, scores=of), rate(name), scorer, part) for name, of in precisions.items()]
+
+
+@add_report("grids", "accuracy", {"accuracy": "Answer Score", "perception": "Perception Score"})
+def grids(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VGRP-Bench (arXiv 2503.23064): the shares of puzzles solved, and of those seen as they are, by category."""
+    rows = ScoredRows.of(answered)
+    seen = [np.nan if flag is None else float(flag.startswith("1")) for flag in rows.extracted]
+    parts = ((rows, ACCURACY), (replace(rows, scores=np.array(seen, np.float64)), rate("perception")))
+    return [
+        metric
+        for own, spec in parts
+        for metric in (mean(own, spec, scorer), *sliced(own, spec, scorer, CATEGORY, own.labels(CATEGORY)))
+    ]
+
+
+@add_report("categories", "accuracy", {"accuracy": "Overall Consistency", "mean_over_kinds": "Macro Accuracy"})
+def categories(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """VL-RewardBench (arXiv 2411.17451): accuracy over all and by category, and the mean of categories."""
+    rows = ScoredRows.of(answered)
+    labels = rows.labels(CATEGORY)
+    return [
+        mean(rows, ACCURACY, scorer),
+        mean_of_means(rows, rate("mean_over_kinds"), scorer, labels),
+        *sliced(rows, ACCURACY, scorer, CATEGORY, labels),
+    ]
 
 
 @add_report("tasks", "accuracy", {"accuracy": "Overall micro", "mean_over_tasks": "Overall macro"})

@@ -9,6 +9,7 @@ import numpy as np
 
 from testbed.answers.reports import (  # noqa: F401  # each adds its own
     choice,
+    driving,
     free_text,
     kinds,
     pairs,
@@ -20,6 +21,7 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     sub_tasks,
     videos,
     we_math,
+    wild_documents,
     yes_no,
 )
 from testbed.answers.reports.benchmark import REPORTS, Report, add_report

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from testbed.answers.columns import has_answer
+from testbed.answers.page_reading import similarities
 from testbed.answers.published.kinds_by_set import PAIRS
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY, SPLIT
@@ -12,6 +16,7 @@ from testbed.answers.reports.reasoning import MEAN_GRADE
 from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
+from testbed.metric_specs import LOWER, rate
 
 
 @add_report("ref_coco", "mean_over_kinds", {"mean_over_kinds": "Precision@1"})
@@ -90,3 +95,35 @@ def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         *sliced(rows, MEAN_GRADE, scorer, "ability", abilities),
         *sliced(rows, MEAN_GRADE, scorer, CATEGORY, kinds),
     ]
+
+
+_READINGS = ("bleu", "meteor", "f1", "precision", "recall", "edit_distance")
+_LANGUAGES: dict[str, tuple[str, ...]] = {
+    "en": ("document_en", "handwritten_en"),
+    "zh": ("document_zh", "handwritten_zh"),
+    "scene": ("scene_text_rec",),
+}
+
+
+@add_report("page_reading", "mean_over_kinds")
+def page_reading(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Ocean-OCR's benchmark (arXiv 2501.15558): the mean of the similarity by kind of page, the column ``id``.
+
+    The slices ``language/…`` are VLMEvalKit's means of BLEU, METEOR, words and edit distance over kinds.
+    """
+    rows = ScoredRows.of(answered)
+    kinds = rows.labels("id")
+    given = zip(answered.columns, answered.texts, answered.verdicts, strict=True)
+    found = [
+        similarities(columns, text) if verdict is not None and text is not None and has_answer(columns) else {}
+        for columns, text, verdict in given
+    ]
+    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, kinds), mean(rows, MEAN_GRADE, scorer)]
+    for name in _READINGS:
+        spec = rate(name, LOWER) if name == "edit_distance" else rate(name)
+        scored = replace(rows, scores=np.array([each.get(name, np.nan) for each in found], np.float64))
+        for language, own in _LANGUAGES.items():
+            labels = [kind if kind in own else None for kind in kinds]
+            if any(labels):
+                metrics.append(mean_of_means(scored, spec, scorer, labels, slice_name("language", language)))
+    return [*metrics, *sliced(rows, MEAN_GRADE, scorer, "kind", kinds)]

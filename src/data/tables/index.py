@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.data.decode import image_digest
 from testbed.data.file_index import FileIndex
 from testbed.data.formats.text_records import MAX_CHARACTERS
-from testbed.data.tables.pictures import decoded, is_reference, parts_of
+from testbed.data.tables.pictures import decoded, is_file, is_reference, numbered_parts, parts_of
 from testbed.data.tables.tsv import TsvRow, read_rows
 from testbed.errors import DataError, SampleError, shortened
 from testbed.identity.describe import digest_bytes
@@ -19,6 +20,8 @@ IMAGE = "image"
 IMAGE_PATH = "image_path"
 
 _REFERENCE = "="  # begins the mark of a picture that another row has
+FILE = ":"  # begins the mark of a picture that is a file
+_NUMBERED = re.compile(r"image_?\d+")  # columns of further pictures
 
 
 @dataclass
@@ -32,11 +35,12 @@ class TableIndex(FileIndex):
         offsets: The offset of each row, in bytes.
         sizes: The bytes of each row.
         cells: The text of each row's cells, in the order of the columns; ``""`` for pictures and for what is faulty.
-        marks: For each picture of each row, a digest of its bytes, or ``=`` and the index of the row that has it.
+        marks: For each picture of each row, a digest of its bytes, or ``=`` and the index of the row that has it, or
+            ``:`` and the name of its file.
         faults: The reason why a row cannot be used; ``""`` if it can.
     """
 
-    WHAT, FOLDER, REVISION = "table", "tables", 2
+    WHAT, FOLDER, REVISION = "table", "tables", 3
     COLUMNS = ("lines", "offsets", "sizes", "cells", "marks", "faults")
 
     md5: str = ""
@@ -62,6 +66,25 @@ class TableIndex(FileIndex):
 def reference_of(mark: str) -> str | None:
     """The index in the mark of a picture that another row has; None for one of the row's own."""
     return mark[len(_REFERENCE) :] if mark.startswith(_REFERENCE) else None
+
+
+def file_of(mark: str) -> str | None:
+    """The file in the mark of a picture; None for another mark."""
+    return mark[len(FILE) :] if mark.startswith(FILE) else None
+
+
+def pictures_in(column: str, cell: str) -> list[str] | None:
+    """The pictures in a cell of a row; None if its column is not one of pictures.
+
+    Those of the column ``image`` may be files, or pictures that another row has. A cell of a numbered column, such as
+    ``image2``, has pictures in base64, or is a text.
+
+    Raises:
+        SampleError: See `parts_of`.
+    """
+    if column == IMAGE:
+        return parts_of(cell, IMAGE)
+    return numbered_parts(cell) if _NUMBERED.fullmatch(column) else None
 
 
 def index_table(path: Path) -> TableIndex:
@@ -119,8 +142,9 @@ def _add(index: TableIndex, row: TsvRow) -> str:
         fault = f"it has {len(row.cells):,} cells, but there are {len(columns):,} columns; the copy may be incomplete"
     texts, marks = [""] * len(columns), list[str]()
     for place, (column, cell) in enumerate(zip(columns, row.cells, strict=False)):
-        if column == IMAGE:
-            marks = _marks(cell)
+        own = _marks(column, cell)
+        if own is not None:
+            marks += own
             continue
         text = _text(Path(index.path), row, cell)
         if "\0" in text:
@@ -151,10 +175,16 @@ def _text(path: Path, row: TsvRow, cell: bytes) -> str:
         ) from error
 
 
-def _marks(cell: bytes) -> list[str]:
-    """Returns a mark of each picture; faults are reported when the row is read."""
+def _marks(column: str, cell: bytes) -> list[str] | None:
+    """Returns a mark of each picture; None for a text. Faults are reported when the row is read."""
     try:
-        parts = parts_of(cell.decode(), IMAGE)
-        return [_REFERENCE + part if is_reference(part) else image_digest(decoded(part, IMAGE)) for part in parts]
+        parts = pictures_in(column, cell.decode())
+        return None if parts is None else [_mark(part) for part in parts]
     except (SampleError, UnicodeDecodeError):
-        return [digest_bytes(cell)]
+        return [digest_bytes(cell)] if column == IMAGE else None
+
+
+def _mark(part: str) -> str:
+    if is_file(part):
+        return FILE + part
+    return _REFERENCE + part if is_reference(part) else image_digest(decoded(part, IMAGE))

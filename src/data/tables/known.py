@@ -141,6 +141,12 @@ class QuestionTable:
         answers: See `TableSource`.
         sized: See `TableSource`.
         texts: See `TableSource`.
+        files: See `TableSource`.  [default: ``image_path``]
+        places: Where the files of pictures are, below the root: folders, or zip archives of the same names.
+            [default: see `picture_folder`]
+        archive: Where these files are published, if they are not in the table.
+        indexed: See `TableSource`.
+        masks: See `TableSource`.
     """
 
     def __init__(
@@ -152,41 +158,57 @@ class QuestionTable:
         answers: str = "",
         sized: bool = False,
         texts: bool = False,
+        files: Sequence[str] = (),
+        places: Sequence[str] = (),
+        archive: str = "",
+        indexed: bool = False,
+        masks: str = "",
     ) -> None:
         self.name = name
         self.tsv_reading = tsv_reading
         self.required = tuple(required)
         self.shared = shared
-        self.answers, self.sized, self.texts = answers, sized, texts
+        self.options = {"answers": answers, "sized": sized, "texts": texts, "files": tuple(files)}
+        self.options |= {"indexed": indexed, "masks": masks}
+        self.places, self.archive = tuple(places), archive
 
     def spec(self) -> dict[str, Any]:
         """Returns what identifies the table and the way it is read."""
-        given = {"answers": self.answers, "sized": self.sized, "texts": self.texts}
-        more = {name: value for name, value in given.items() if value}
+        more = {name: value for name, value in self.options.items() if value}
         return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading, **more}
 
     def open(self) -> TableSource:
         """The rows; raises DataError if the table is missing or not in the format."""
         from testbed.data.tables.source import TableSource
 
+        options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required, **self.options}
         if self.name.endswith(".tsv"):
-            path = expanded(self.name)
-            more: dict[str, Any] = {"answers": self.answers, "sized": self.sized, "texts": self.texts}
-            return TableSource(path, tsv_reading=self.tsv_reading, required=self.required, **more)
+            return TableSource(expanded(self.name), **options)
         path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
-        folders = [picture_folder(name) for name in (self.name, self.shared) if name]
-        return TableSource(
-            path,
-            self.shared or self.name,
-            next((folder for folder in folders if folder.is_dir()), folders[-1]),
-            self.tsv_reading,
-            known.md5 if known is not None and not local else "",
-            self.required,
-            self.answers,
-            self.sized,
-            self.texts,
-        )
+        md5 = known.md5 if known is not None and not local else ""
+        return TableSource(path, self.shared or self.name, self._pictures(), md5=md5, **options)
+
+    def _pictures(self) -> Path:
+        """The folder or the zip archive with the files of pictures.
+
+        Raises:
+            DataError: If there is none, and the set's pictures are files.
+        """
+        folders = [lmu_data_root() / place for place in self.places]
+        folders += [picture_folder(name) for name in (self.name, self.shared) if name]
+        found = next((place for folder in folders if (place := _folder_or_zip(folder)) is not None), None)
+        if found is None and self.archive:
+            raise DataError(
+                f"the pictures of {self.name} are missing: looked for {', '.join(f'{each}[.zip]' for each in folders)};"
+                f" they come from {self.archive}: unpack them there, or put a zip archive there under this name"
+            )
+        return found or folders[-1]
+
+
+def _folder_or_zip(folder: Path) -> Path | None:
+    archive = folder.with_name(f"{folder.name}.zip")
+    return folder if folder.is_dir() else archive if archive.is_file() else None
 
 
 def _origin(name: str, known: KnownTable | None) -> str:

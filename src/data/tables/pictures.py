@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import contextlib
+import io
 import json
 import os
 import re
@@ -12,6 +13,9 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.data.content import ImageDigests
+from testbed.data.decode import IMAGE_EXTENSIONS
+from testbed.data.formats.image_store import ImagesInZip
 from testbed.data.rows import Picture
 from testbed.data.spelling import on_disk
 from testbed.errors import SampleError, shortened
@@ -21,6 +25,7 @@ MAX_PICTURE = 1 << 28  # bytes of a file
 
 # One text of a list that Python wrote; all of it is one literal, so nothing in it can nest.
 _ELEMENT = re.compile(r"""\s*('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|-?\d+)\s*([,\]])""", re.DOTALL)
+_BEGINNING = 24  # characters of base64 that show the format of a picture
 _DATA_URL = re.compile(r"data:image/[a-z.+-]+;base64,")
 
 
@@ -56,6 +61,30 @@ def _python_list(text: str) -> list[str | int] | None:
             return None
         place, mark = element.end(), element[2]
     return items if text[place:].strip() in ("", "]") else None
+
+
+def is_file(part: str) -> bool:
+    """Checks whether a text is the name of a file of a picture; base64 has no full stops."""
+    return part.lower().endswith(IMAGE_EXTENSIONS) and not part.startswith("data:")
+
+
+def numbered_parts(cell: str) -> list[str] | None:
+    """The pictures in base64 in a cell of a column such as ``image2``; None if it is another text."""
+    try:
+        parts = parts_of(cell, "a picture")
+        return parts if all(_begins_like_picture(part) for part in parts) else None
+    except SampleError:
+        return None
+
+
+def _begins_like_picture(part: str) -> bool:
+    if is_reference(part):
+        return False
+    url = _DATA_URL.match(part)
+    try:
+        return Picture(base64.b64decode(part[url.end() if url else 0 :][:_BEGINNING], validate=True)).mime != ""
+    except (ValueError, SampleError):
+        return False
 
 
 def is_reference(part: str) -> bool:
@@ -107,16 +136,49 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
 
 
 def read_picture(folder: Path, name: str, what: str) -> Picture:
-    """A picture from a file below a folder.
+    """A picture from a file below a folder, or in a zip archive.
 
     Raises:
         SampleError: As `picture_file`, or if the file cannot be read.
     """
+    if folder.is_file():
+        return Picture(ImagesInZip(folder).encoded(name), name)
     path = picture_file(folder, name, what)
     try:
         return Picture(path.read_bytes(), name)
     except OSError as error:
         raise SampleError(f"{what}: {path} cannot be read: {error.strerror}") from error
+
+
+def picture_digests(folder: Path, names: Sequence[str]) -> list[str]:
+    """The digests of pictures below a folder, or in a zip archive; cached."""
+    if not names:
+        return []
+    return ImagesInZip(folder).digests(names) if folder.is_file() else ImageDigests(folder).digests(names)
+
+
+def region_of(mask: Picture) -> str:
+    """The region of a mask whose pixels are not 0: its size, and the lengths of runs outside and inside in turn.
+
+    The last run is one inside.
+
+    Raises:
+        SampleError: If it cannot be read.
+    """
+    import numpy as np
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(mask.data)) as image:
+            pixels = np.asarray(image)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise SampleError(f"{mask.name} is not a picture: {error}") from error
+    inside = (pixels[:, :, 0] if pixels.ndim == 3 else pixels) > 0
+    flat = np.concatenate([[False], inside.ravel(), [False]])
+    edges = np.flatnonzero(flat[1:] != flat[:-1])
+    runs = np.diff(np.concatenate([[0], edges]))
+    height, width = inside.shape
+    return " ".join([f"{width}x{height}", *map(str, runs.tolist())])
 
 
 def names_of(names: Sequence[str], count: int, index: str) -> list[str]:

@@ -15,11 +15,31 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.data.content import MISSING, ImageDigests
+from testbed.data.content import MISSING
 from testbed.data.left_out import NO_PICTURE, LeftOut, LeftOutLog
 from testbed.data.rows import Picture, Row, RowSource
-from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
-from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
+from testbed.data.tables.index import (
+    FILE,
+    IMAGE,
+    IMAGE_PATH,
+    INDEX,
+    TableIndex,
+    file_of,
+    index_table,
+    pictures_in,
+    reference_of,
+)
+from testbed.data.tables.pictures import (
+    decoded,
+    is_file,
+    is_reference,
+    names_of,
+    parts_of,
+    picture_digests,
+    picture_file,
+    read_picture,
+    region_of,
+)
 from testbed.data.tables.tsv import TsvRow
 from testbed.errors import DataError, DefinitionError, SampleError, shortened
 from testbed.identity.describe import digest_bytes
@@ -37,7 +57,7 @@ class TableSource(RowSource):
 
     Args:
         name: The data set's name.  [default: that of the file]
-        pictures: The folder of the files that ``image_path`` names; nothing outside it is read.
+        pictures: The folder, or the zip archive, of the files that the table names; nothing outside it is read.
             [default: ``images/NAME`` beside the table]
         tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
             program reads it, see `testbed.data.tables.reading`.
@@ -46,6 +66,9 @@ class TableSource(RowSource):
         answers: The column with right answers, where a table has no ``answer``; its cells are taken as that column.
         sized: Gives each row the size of its first picture in pixels as the column ``picture_size`` (``640x480``).
         texts: Also takes rows without a picture.
+        files: The columns with the names of files of pictures, or lists of these.  [default: ``image_path``]
+        indexed: Gives each row its index as the column ``index``.
+        masks: The column that names a picture of the right region, which becomes the answer; see `region_of`.
 
     Attributes:
         columns: The names of all columns but ``index`` and ``image``, in order.
@@ -68,6 +91,9 @@ class TableSource(RowSource):
         answers: str = "",
         sized: bool = False,
         texts: bool = False,
+        files: Sequence[str] = (),
+        indexed: bool = False,
+        masks: str = "",
     ) -> None:
         if tsv_reading not in READINGS:
             raise DefinitionError(f"tsv_reading is {tsv_reading!r}; expected {' or '.join(map(repr, READINGS))}")
@@ -76,10 +102,11 @@ class TableSource(RowSource):
         self.pictures = Path(pictures) if pictures is not None else self.path.parent / "images" / self.name
         index = index_table(self.path)
         _check(index, required, md5)
+        self.file_columns = tuple(files) or (IMAGE_PATH,)
         self._stat = (index.size, index.mtime_ns)
         self.columns = [column for column in index.columns if column not in (INDEX, IMAGE)]
         cells = self._read(index, tsv_reading)
-        kept = list(range(len(cells))) if texts else _with_pictures(index)
+        kept = list(range(len(cells))) if texts else _with_pictures(index, self.file_columns)
         self.without_picture = len(cells) - len(kept)
         self.left_out = _without(index, kept)
         if self.without_picture:
@@ -87,6 +114,10 @@ class TableSource(RowSource):
         self._fill(index, kept, cells)
         if answers:
             self.targets = [{ANSWER: row[answers], **row} if answers in row else row for row in self.targets]
+        if indexed:
+            self.targets = [{INDEX: name, **row} for name, row in zip(self.ids, self.targets, strict=True)]
+        if masks:
+            self.targets = [self._with_region(row, masks) for row in self.targets]
         if sized:
             self.targets = [self._with_size(position) for position in range(len(self.targets))]
         if self.targets and not any("answer" in target or "answers" in target for target in self.targets):
@@ -106,24 +137,29 @@ class TableSource(RowSource):
         where = self._where(position)
         if self._faults[position]:
             raise SampleError(f"{where}: {self._faults[position]}")
-        files = parts_of(self.targets[position].get(IMAGE_PATH, ""), f"{where}: {IMAGE_PATH}")
+        files = self._named(position)
         if self._marks[position]:
-            pictures_data = self._in_cell(position)
-            names = names_of(files, len(pictures_data), self.ids[position])
-            pictures = [Picture(data, name) for data, name in zip(pictures_data, names, strict=True)]
+            found = self._in_cell(position)
+            names = names_of(files, len(found), self.ids[position])
+            pictures = [
+                Picture(each, name) if isinstance(each, bytes) else each
+                for each, name in zip(found, names, strict=True)
+            ]
         else:
             pictures = [read_picture(self.pictures, name, where) for name in files]
         return Row(self.ids[position], self.targets[position], tuple(pictures))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each row's columns and of the bytes of its pictures; those of files are cached."""
-        files = {position: self._files(position) for position in positions if not self._marks[position]}
-        names = sorted({name for own in files.values() for name in own if name})
-        known = dict(zip(names, ImageDigests(self.pictures).digests(names), strict=True)) if names else {}
+        marks = [self._resolved(position) or self._as_marks(position) for position in positions]
+        files = {name for own in marks for mark in own if (name := file_of(mark)) is not None}
+        places = {name: self._inside(name) for name in files}
+        there = sorted(set(filter(None, places.values())))
+        known = dict(zip(there, picture_digests(self.pictures, there), strict=True))
+        of_files = {FILE + name: known.get(place, MISSING) for name, place in places.items()}
         digests = []
-        for position in positions:
-            marks = [known.get(name, MISSING) for name in files.get(position, ())] or self._resolved(position)
-            content = [self.targets[position], marks, self._faults[position]]
+        for position, own in zip(positions, marks, strict=True):
+            content = [self.targets[position], [of_files.get(mark, mark) for mark in own], self._faults[position]]
             digests.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
         return digests
 
@@ -169,15 +205,24 @@ class TableSource(RowSource):
             self.groups = [row.get(GROUP, name) for name, row in zip(self.ids, self.targets, strict=True)]
         if any(column in SLICES for column in self.columns):
             self.slices = [{name: row[name] for name in SLICES if name in row} for row in self.targets]
+        self._written = index.columns
         self._lines = [index.lines[row] for row in kept]
         self._marks = [index.marks[row] for row in kept]
         self._faults = [index.faults[row] for row in kept]
         self._offsets = np.array([index.offsets[row] for row in kept], np.int64)
         self._sizes = np.array([index.sizes[row] for row in kept], np.int64)
-        self._image = index.column(IMAGE)
         self._position_of = {written[row]: position for position, row in enumerate(kept)}
         if GROUP not in self.columns:
             self.groups = self._sharing()
+
+    def _with_region(self, row: dict[str, str], column: str) -> dict[str, str]:
+        """The columns of a row with the region in a mask as its answer; without it where that cannot be read."""
+        try:
+            (name, *_) = parts_of(row.get(column, ""), column) or [""]
+            return {ANSWER: region_of(read_picture(self.pictures, name, column)), **row}
+        except SampleError as error:
+            _tell(logging.WARNING, f"{self.path}: {error}; answers to this row are not scored")
+            return row
 
     def _with_size(self, position: int) -> dict[str, str]:
         """The columns of a row with the size of its first picture; without it where that cannot be read."""
@@ -196,8 +241,7 @@ class TableSource(RowSource):
     def _sharing(self) -> list[str] | None:
         """Returns the columns in which rows with the same pictures agree; None if no two rows share pictures."""
         keys = [
-            "/".join(self._resolved(index)) if self._marks[index] else self.targets[index].get(IMAGE_PATH, "")
-            for index in range(len(self.ids))
+            "/".join(self._resolved(index)) or self.targets[index].get(IMAGE_PATH, "") for index in range(len(self.ids))
         ]
         counts = Counter(keys)
         if not any(key and number > 1 for key, number in counts.items()):
@@ -207,11 +251,13 @@ class TableSource(RowSource):
             for key, name in zip(keys, self.ids, strict=True)
         ]
 
-    def _in_cell(self, position: int) -> list[bytes]:
-        """The pictures of a row that its cell has or refers to."""
-        pictures = []
+    def _in_cell(self, position: int) -> list[bytes | Picture]:
+        """The pictures of a row that its cells have or refer to."""
+        pictures: list[bytes | Picture] = []
         for part in self._parts(position):
-            if is_reference(part):
+            if is_file(part) and part not in self._position_of:
+                pictures.append(read_picture(self.pictures, part, self._where(position)))
+            elif is_reference(part):
                 other = self._owner(position, part)
                 pictures += [decoded(part, f"{self._where(other)}: {IMAGE}") for part in self._parts(other)]
             else:
@@ -237,7 +283,7 @@ class TableSource(RowSource):
         return other
 
     def _parts(self, position: int) -> list[str]:
-        """The texts in the cell ``image`` of a row, read from the file."""
+        """The texts in the cells of pictures of a row, read from the file."""
         try:
             with self.path.open("rb") as file:
                 now = os.fstat(file.fileno())
@@ -249,29 +295,45 @@ class TableSource(RowSource):
             raise DataError(f"the table {self.path} cannot be read: {error.strerror}") from error
         row = TsvRow()
         row.take(data)
-        assert self._image is not None
+        parts: list[str] = []
         try:
-            return parts_of(row.cells[self._image].decode(), f"{self._where(position)}: {IMAGE}")
+            for column, cell in zip(self._written, row.cells, strict=False):
+                parts += pictures_in(column, cell.decode() if column.startswith(IMAGE) else "") or []
+        except SampleError as error:
+            raise SampleError(f"{self._where(position)}: {error}") from error
         except UnicodeDecodeError as error:
             raise SampleError(f"{self._where(position)}: {IMAGE} is not UTF-8 text") from error
+        return parts
 
     def _resolved(self, position: int) -> list[str]:
-        """The digests of the pictures in a row's cell; those of another row in place of a reference."""
-        marks = []
+        """The marks of the pictures in a row's cells; those of another row in place of a reference."""
+        marks: list[str] = []
         for mark in self._marks[position]:
-            reference = reference_of(mark)
-            marks += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
+            of_row = reference_of(mark) or file_of(mark)
+            other = self._position_of.get(of_row, None if file_of(mark) else position) if of_row else None
+            marks += [mark] if other is None else self._marks[other]
         return marks
 
-    def _files(self, position: int) -> list[str]:
-        """The paths of a row's files, relative to the folder of pictures; ``""`` for one that cannot be read."""
+    def _named(self, position: int) -> list[str]:
+        """The files that a row names in columns of files.
+
+        Raises:
+            SampleError: See `parts_of`.
+        """
+        row, where = self.targets[position], self._where(position)
+        return [name for column in self.file_columns for name in parts_of(row.get(column, ""), f"{where}: {column}")]
+
+    def _as_marks(self, position: int) -> list[str]:
+        """The files in columns of files as marks; one without a name where such a cell cannot be read."""
         try:
-            names = parts_of(self.targets[position].get(IMAGE_PATH, ""), IMAGE_PATH)
+            return [FILE + name for name in self._named(position)]
         except SampleError:
-            return [""]
-        return [self._inside(name) for name in names]
+            return [FILE]
 
     def _inside(self, name: str) -> str:
+        """The path of a file below the folder of pictures; empty if it cannot be read."""
+        if not name or self.pictures.is_file():  # an archive
+            return name
         try:
             return str(picture_file(self.pictures, name, IMAGE_PATH).relative_to(os.path.realpath(self.pictures)))
         except SampleError:
@@ -291,15 +353,15 @@ def _check(index: TableIndex, required: Sequence[str], md5: str) -> None:
         )
 
 
-def _with_pictures(index: TableIndex) -> list[int]:
+def _with_pictures(index: TableIndex, files: Sequence[str]) -> list[int]:
     """The rows with a picture; all of them in a table without a column of pictures."""
-    if IMAGE not in index.columns:
+    if IMAGE not in index.columns and not any(index.marks):
         return list(range(len(index.cells)))
-    paths = index.column(IMAGE_PATH)
+    places = [index.columns.index(column) for column in files if column in index.columns]
     return [
         row
         for row, marks in enumerate(index.marks)
-        if marks or index.faults[row] or (paths is not None and index.cells[row][paths])
+        if marks or index.faults[row] or any(index.cells[row][place] for place in places)
     ]
 
 

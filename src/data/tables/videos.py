@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.data.rows import Picture, Row
+from testbed.data.tables.frame_lists import FrameListSource
 from testbed.data.tables.index import TableIndex
 from testbed.data.tables.pictures import picture_file, read_picture
 from testbed.data.tables.source import TableSource
@@ -64,7 +66,8 @@ class VideoSource(TableSource):
         folder = path.parent / "videos" / (name or path.stem)
         options.setdefault("pictures", folder if folder.is_dir() else path.parent)
         super().__init__(path, name, **options)
-        self.groups = [row.get(VIDEO, own) for own, row in zip(self.ids, self.targets, strict=True)]
+        rows = zip(self.ids, self.targets, strict=True)
+        self.groups = [row.get(VIDEO, row.get(VIDEO_PATH, own)) for own, row in rows]
 
     def row(self, position: int) -> Row:
         """The row at a position, with the frames of its video.
@@ -203,6 +206,7 @@ class VideoTable:
         tsv_reading: See `TableSource`.
         required: See `TableSource`.
         origin: The origin of the table, for messages.
+        lists: True if rows name the files of frames, and not videos; see `FrameListSource`.
     """
 
     def __init__(
@@ -213,8 +217,10 @@ class VideoTable:
         tsv_reading: str = "text",
         required: Sequence[str] = (VIDEO, "question"),
         origin: str = "",
+        lists: bool = False,
     ) -> None:
         self.name = name
+        self.lists = lists
         self.frames = frames
         self.subtitles = subtitles
         self.tsv_reading = tsv_reading
@@ -226,12 +232,14 @@ class VideoTable:
         shows = {"frames": self.frames.spec(), "subtitles": self.subtitles}
         return {"table": self.name, "tsv_reading": self.tsv_reading, **shows}
 
-    def open(self) -> VideoSource:
+    def open(self) -> TableSource:
         """The rows; raises DataError if the table is missing or not in the format."""
         options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required}
-        options["subtitles"] = self.subtitles
+        reader: Callable[..., TableSource] = (
+            FrameListSource if self.lists else partial(VideoSource, subtitles=self.subtitles)
+        )
         if self.name.endswith(".tsv"):
-            return VideoSource(expanded(self.name), self.frames, **options)
+            return reader(expanded(self.name), self.frames, **options)
         root = lmu_data_root()
         places = [root / f"{self.name}.tsv", root / "videos" / self.name / f"{self.name}.tsv"]
         file = next((path for path in places if path.is_file()), None)
@@ -240,4 +248,6 @@ class VideoTable:
                 f"the table {self.name} is not there: looked for {places[0]} and {places[1]} (--lmu-data DIR, or"
                 f" ${ENV_LMU_DATA}){'; ' if self.origin else ''}{self.origin}; nothing is downloaded"
             )
-        return VideoSource(file, self.frames, self.name, **options)
+        if self.lists and (folder := root / "videos" / self.name).is_dir():
+            options["pictures"] = folder
+        return reader(file, self.frames, self.name, **options)

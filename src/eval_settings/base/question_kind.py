@@ -22,10 +22,16 @@ class Questions:
         required: The columns that the table must have.
         lacks: The reason why answers cannot be scored, if any.
         frames: The frames of a video that are shown, if the table is of videos.
+        lists: The table names the files of frames, and not videos.
         subtitles: Also shows their subtitles; see `testbed.data.tables.videos.VideoSource`.
         origin: The origin of the table, for messages.
         answers: The column with right answers, where it is not ``answer``.
         texts: Rows without a picture are asked too.
+        files: The columns that name files of pictures, where it is not ``image_path``.
+        places: The folders of these files below the root of tables, or zip archives, where it is not ``images/NAME``.
+        archive: Where these files are published, for messages.
+        indexed: The index of a row says which kind of question it is.
+        masks: The column that names the pictures of right regions.
         sized: Right answers are places in the picture, and its size is needed to read them.
     """
 
@@ -38,7 +44,13 @@ class Questions:
     lacks: str = ""
     frames: Frames | None = None
     subtitles: bool | str = False
+    lists: bool = False
     origin: str = ""
     answers: str = ""
     sized: bool = False
     texts: bool = False
+    files: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    archive: str = ""
+    indexed: bool = False
+    masks: str = ""

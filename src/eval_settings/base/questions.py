@@ -14,6 +14,7 @@ from testbed.eval_settings.base.sets_by_judges import CLASSES_BY_JUDGES, SETS_BY
 from testbed.eval_settings.base.sets_by_rubrics import CLASSES_BY_RUBRICS, SETS_BY_RUBRICS
 from testbed.eval_settings.base.sets_by_rules import CLASSES_BY_RULES, SETS_BY_RULES
 from testbed.eval_settings.base.sets_of_kinds import CLASSES_OF_KINDS, SETS_OF_KINDS
+from testbed.eval_settings.base.sets_with_files import CLASSES_WITH_FILES, SETS_WITH_FILES
 from testbed.eval_settings.base.videos import listed_names, split_name, video_fields
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
@@ -148,6 +149,7 @@ BENCHMARKS: dict[str, Questions] = {
     **SETS_BY_RULES,
     **SETS_OF_KINDS,
     **SETS_BY_RUBRICS,
+    **SETS_WITH_FILES,
 }
 # VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
@@ -182,6 +184,7 @@ _CLASSES = {
     **CLASSES_BY_RULES,
     **CLASSES_OF_KINDS,
     **CLASSES_BY_RUBRICS,
+    **CLASSES_WITH_FILES,
 }
 
 

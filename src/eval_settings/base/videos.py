@@ -36,6 +36,8 @@ class VideoSet:
         rule: The rule of frames; see `Frames`.
         table: The name of the table, if it is another one.
         counted: True if frames are chosen by their number alone.
+        named: The columns that name the videos and hold the question.
+        lists: True if a table names the files of frames, and not videos.
     """
 
     prompt: Callable[..., Any]
@@ -48,6 +50,8 @@ class VideoSet:
     rule: str = "spread"
     table: str = ""
     counted: bool = False
+    named: tuple[str, ...] = ("video", "question")
+    lists: bool = False
 
     def fields(self, name: str, frames: Frames, words: str) -> Fields:
         """The fields of `Questions` of a name."""
@@ -56,9 +60,10 @@ class VideoSet:
             "scoring": self.scoring,
             "report": self.report,
             "table": self.table or name,
-            "required": ("video", "question", *self.required),
+            "required": (*self.named, *self.required),
             "frames": frames,
             "origin": self.origin,
+            **({"lists": True} if self.lists else {}),
             **(self.words[words] if words else {}),
         }
 
@@ -244,6 +249,29 @@ SETS: Mapping[str, VideoSet] = {
         for minutes in (10, 30, 60, 120)
     },
     "STI-Bench": _spatial(video_prompts.sti_bench, "ends", _EACH_OTHER, "options", "time_start", "time_end"),
+    "SiteBenchVideo": VideoSet(
+        video_prompts.site_bench,
+        "vsi",
+        "kinds",
+        (*_OPTIONS, "category"),
+        "its table is in Hugging Face's lmms-lab-si/EASI-Leaderboard-Data; the videos are those of"
+        " franky-veteran/SITE-Bench, whose archives go unpacked into videos/SiteBenchVideo",
+        "64frame 32frame 1fps",
+        rule="ends",
+        named=("video_path", "question"),
+    ),
+    "MMSIVideoBench": VideoSet(
+        video_prompts.mmsi_video,
+        "spatial",
+        "spatial",
+        ("video_fps", "system_prompt", "task_prompt", "format_prompt", "answer"),
+        "its table is in Hugging Face's lmms-lab-si/EASI-Leaderboard-Data; the frames and pictures are those of"
+        " rbler/MMSI-Video-Bench (frames.zip, ref_images.zip), which go unpacked into videos/MMSIVideoBench",
+        "300frame 64frame 50frame 32frame 1fps",
+        rule="ends",
+        named=("image_path", "user_prompt"),
+        lists=True,
+    ),
     "DSRBench": _spatial(video_prompts.dsr_bench, "ends", _EACH_OTHER, "options"),
 }
 # Names of VLMEvalKit's that are several sets here → these.
