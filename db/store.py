@@ -18,7 +18,7 @@ from testbed.db import migrations, schema
 from testbed.db.base import Database
 from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
-from testbed.db.connection.retry import patiently
+from testbed.db.connection.retry import first_contact, patiently
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.parts.artifacts import Artifacts
 from testbed.db.parts.checkpoints import Checkpoints
@@ -177,14 +177,17 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 
 def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
-    """Queries a database before it is opened; a wrong URL fails at once."""
-    with clear_errors(url):
-        engine.connect().close()
+    """Queries a database before it is opened; a wrong URL fails within about a second."""
+
+    def reach() -> None:
+        with clear_errors(url):
+            engine.connect().close()
 
     def once() -> T:
         with clear_errors(url), engine.connect() as connection:
             return question(connection)
 
+    first_contact(reach)
     return patiently(once)
 
 

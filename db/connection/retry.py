@@ -10,15 +10,18 @@ import functools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
-from testbed.errors import StoreConflictError, StoreUnreachableError
+from testbed.errors import StoreConflictError, StoreError, StoreUnreachableError
 
 log = logging.getLogger("testbed")
 
 PATIENCE_SECONDS = 300.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+FIRST_CONTACT_ATTEMPTS, FIRST_CONTACT_SECONDS = 3, 1.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +66,58 @@ def _repeat(operation: Callable[[], T]) -> T:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def first_contact(operation: Callable[[], T]) -> T:
+    """Runs an operation that connects to a server for the first time; repeats it within about a second.
+
+    A connection that broke is made by the second or third attempt. A wrong URL, or a server that is down, fails each
+    time, and the user need not wait for five minutes to learn it.
+
+    Raises:
+        StoreUnreachableError: If no attempt succeeds.
+    """
+    deadline, pause = time.monotonic() + FIRST_CONTACT_SECONDS, FIRST_PAUSE
+    for _ in range(FIRST_CONTACT_ATTEMPTS - 1):
+        try:
+            return operation()
+        except StoreUnreachableError:
+            if time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause *= 2
+    return operation()
+
+
+def resumed(query: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """Yields the rows of a query one by one; repeats the query after an interruption, and skips the yielded rows.
+
+    Args:
+        query: Runs the query; returns its rows in the same order each time.
+
+    Raises:
+        StoreError: If the rows before the interruption have changed since.
+    """
+    rows: Iterator[T] | None = None
+    yielded: int = 0
+    last: list[T] = []
+
+    def following() -> list[T]:
+        """The next row, in a list; an empty list at the end."""
+        nonlocal rows
+        if rows is None:
+            again = query()
+            if list(deque(islice(again, yielded), maxlen=1)) != last:
+                raise StoreError("the results in the store changed while they were read; run the command again")
+        else:
+            rows, again = None, rows  # an iterator that fails is not used again
+        found = list(islice(again, 1))
+        rows = again
+        return found
+
+    while found := patiently(following):
+        yielded, last = yielded + 1, found
+        yield found[0]
 
 
 def retried(operation: Callable[P, T]) -> Callable[P, T]:
