@@ -105,12 +105,11 @@ def resumed(query: Callable[[], Iterator[T]]) -> Iterator[T]:
     def following() -> list[T]:
         """The next row, in a list; an empty list at the end."""
         nonlocal rows
-        if rows is None:
+        again, rows = rows, None  # an iterator that fails is not used again
+        if again is None:
             again = query()
             if list(deque(islice(again, yielded), maxlen=1)) != last:
                 raise StoreError("the results in the store changed while they were read; run the command again")
-        else:
-            rows, again = None, rows  # an iterator that fails is not used again
         found = list(islice(again, 1))
         rows = again
         return found

@@ -63,7 +63,7 @@ class Breaker:
             return False
         self.broken += 1
         before()
-        with socket.socket(fileno=os.dup(driver.fileno())) as own:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(driver.fileno())) as own:  # it may be cut already
             own.shutdown(socket.SHUT_RDWR)
         return True
 
