@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import TypeVar
 
+from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine
 
 from testbed.db import migrations, schema
@@ -178,17 +180,15 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
     """Queries a database before it is opened; a wrong URL fails within about a second."""
-
-    def reach() -> None:
-        with clear_errors(url):
-            engine.connect().close()
+    answered = Event()
+    # First, because SQLAlchemy's own listener asks for the server's version, and the connection may break then.
+    event.listen(engine, "connect", lambda *made: answered.set(), insert=True, once=True)
 
     def once() -> T:
         with clear_errors(url), engine.connect() as connection:
             return question(connection)
 
-    first_contact(reach)
-    return patiently(once)
+    return first_contact(once, answered.is_set)
 
 
 def _to_head(engine: Engine, url: URL, new: bool = False) -> tuple[str | None, str]:

@@ -68,25 +68,30 @@ def _repeat(operation: Callable[[], T]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def first_contact(operation: Callable[[], T]) -> T:
-    """Runs an operation that connects to a server for the first time; repeats it within about a second.
+def first_contact(operation: Callable[[], T], answered: Callable[[], bool]) -> T:
+    """Runs the first operation on a database: patiently if the server answers, else three times within a second.
 
-    A connection that broke is made by the second or third attempt. A wrong URL, or a server that is down, fails each
-    time, and the user need not wait for five minutes to learn it.
+    A wrong URL, or a server that is down, fails each time, and the user need not wait for five minutes to learn it.
+
+    Args:
+        operation: Connects, and asks something.
+        answered: Whether a connection could be made.
 
     Raises:
-        StoreUnreachableError: If no attempt succeeds.
+        StoreUnreachableError: If no connection can be made, or as for `patiently`.
     """
     deadline, pause = time.monotonic() + FIRST_CONTACT_SECONDS, FIRST_PAUSE
-    for _ in range(FIRST_CONTACT_ATTEMPTS - 1):
+    for attempt in range(FIRST_CONTACT_ATTEMPTS):
         try:
             return operation()
         except StoreUnreachableError:
-            if time.monotonic() + pause > deadline:
+            if answered():
+                break
+            if attempt == FIRST_CONTACT_ATTEMPTS - 1 or time.monotonic() + pause > deadline:
                 raise
         time.sleep(pause)
         pause *= 2
-    return operation()
+    return patiently(operation)
 
 
 def resumed(query: Callable[[], Iterator[T]]) -> Iterator[T]:

@@ -220,17 +220,29 @@ def test_rows_that_changed_while_they_were_read_are_an_error() -> None:
         next(rows)
 
 
-def test_the_first_contact_is_tried_three_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_opens_although_its_first_connections_break(lab: Lab) -> None:
+    url = postgres_server.with_database(lab.server, lab.templates["sound"])
+    with breaking(lambda number, what: number <= 5) as breaker:
+        Store.open(url).close()
+    assert breaker.broken == 5
+
+
+def test_a_server_that_never_answered_is_tried_three_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "PATIENCE_SECONDS", 1e9)
     attempts: list[None] = []
 
     def fail() -> None:
         attempts.append(None)
+        if len(attempts) == 9:
+            raise StopIteration
         raise StoreUnreachableError("no such host")
 
     with pytest.raises(StoreUnreachableError):
-        retry.first_contact(fail)
+        retry.first_contact(fail, lambda: False)
     assert len(attempts) == 3
+    with pytest.raises(StopIteration):
+        retry.first_contact(fail, lambda: len(attempts) > 3)
+    assert len(attempts) == 9
 
 
 @pytest.mark.long

@@ -63,7 +63,8 @@ class Breaker:
             return False
         self.broken += 1
         before()
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(driver.fileno())) as own:  # it may be cut already
+        cut_already = contextlib.suppress(OSError)
+        with cut_already, socket.socket(fileno=os.dup(driver.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)
         return True
 
