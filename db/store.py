@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import TypeVar
 
+from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine
 
 from testbed.db import migrations, schema
 from testbed.db.base import Database
 from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
-from testbed.db.connection.retry import patiently
+from testbed.db.connection.retry import first_contact, patiently
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.parts.artifacts import Artifacts
 from testbed.db.parts.checkpoints import Checkpoints
@@ -177,15 +179,16 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 
 def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
-    """Queries a database before it is opened; a wrong URL fails at once."""
-    with clear_errors(url):
-        engine.connect().close()
+    """Queries a database before it is opened; a wrong URL fails within about a second."""
+    answered = Event()
+    # First, because SQLAlchemy's own listener asks for the server's version, and the connection may break then.
+    event.listen(engine, "connect", lambda *made: answered.set(), insert=True, once=True)
 
     def once() -> T:
         with clear_errors(url), engine.connect() as connection:
             return question(connection)
 
-    return patiently(once)
+    return first_contact(once, answered.is_set)
 
 
 def _to_head(engine: Engine, url: URL, new: bool = False) -> tuple[str | None, str]:

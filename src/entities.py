@@ -74,7 +74,8 @@ class Metric:
         scorer: The scorer that computed it, with its version.
         published: The text of the number in the table that it was imported from.
         better: As the further fields to ``zero_one``, what the metric declares; see `testbed.metric_specs.MetricSpec`.
-        clusters: The number of clusters that the samples come in; None if each is alone, or it is not known.
+        clusters: The effective number of clusters that the samples come in, see
+            `testbed.metrics.inference.clusters.effective_clusters`; None if each is alone, or it is not known.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import logging
 import sqlite3
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from testbed.errors import MissingExtraError, StoreError, shortened
 
 Mode = Literal["read", "write"]
 
+_SILENT = logging.NullHandler()  # prevents output only where a program has not set up logging
 CONNECTIONS = 4  # maximum per process to a Postgres server
 
 
@@ -87,6 +89,9 @@ def _postgres_engine(url: URL) -> Engine:
     except ImportError:
         raise MissingExtraError("psycopg", "postgres", "a Postgres store") from None
     _check_parameters(url)
+    for library in ("sqlalchemy", "psycopg"):
+        # Both log the failed clean-up of a lost connection, with a traceback; the error itself is raised and explained.
+        logging.getLogger(library).addHandler(_SILENT)
     arguments: dict[str, Any] = {"connect_timeout": 10}
     engine = sa.create_engine(
         url,

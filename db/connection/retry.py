@@ -10,15 +10,18 @@ import functools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
-from testbed.errors import StoreConflictError, StoreUnreachableError
+from testbed.errors import StoreConflictError, StoreError, StoreUnreachableError
 
 log = logging.getLogger("testbed")
 
 PATIENCE_SECONDS = 300.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+FIRST_CONTACT_ATTEMPTS, FIRST_CONTACT_SECONDS = 3, 1.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +66,62 @@ def _repeat(operation: Callable[[], T]) -> T:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def first_contact(operation: Callable[[], T], answered: Callable[[], bool]) -> T:
+    """Runs the first operation on a database: patiently if the server answers, else three times within a second.
+
+    A wrong URL, or a server that is down, fails each time, and the user need not wait for five minutes to learn it.
+
+    Args:
+        operation: Connects, and asks something.
+        answered: Whether a connection could be made.
+
+    Raises:
+        StoreUnreachableError: If no connection can be made, or as for `patiently`.
+    """
+    deadline, pause = time.monotonic() + FIRST_CONTACT_SECONDS, FIRST_PAUSE
+    for attempt in range(FIRST_CONTACT_ATTEMPTS):
+        try:
+            return operation()
+        except StoreUnreachableError:
+            if answered():
+                break
+            if attempt == FIRST_CONTACT_ATTEMPTS - 1 or time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause *= 2
+    return patiently(operation)
+
+
+def resumed(query: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """Yields the rows of a query one by one; repeats the query after an interruption, and skips the yielded rows.
+
+    Args:
+        query: Runs the query; returns its rows in the same order each time.
+
+    Raises:
+        StoreError: If the rows before the interruption have changed since.
+    """
+    rows: Iterator[T] | None = None
+    yielded: int = 0
+    last: list[T] = []
+
+    def following() -> list[T]:
+        """The next row, in a list; an empty list at the end."""
+        nonlocal rows
+        again, rows = rows, None  # an iterator that fails is not used again
+        if again is None:
+            again = query()
+            if list(deque(islice(again, yielded), maxlen=1)) != last:
+                raise StoreError("the results in the store changed while they were read; run the command again")
+        found = list(islice(again, 1))
+        rows = again
+        return found
+
+    while found := patiently(following):
+        yielded, last = yielded + 1, found
+        yield found[0]
 
 
 def retried(operation: Callable[P, T]) -> Callable[P, T]:

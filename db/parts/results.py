@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from testbed.db.base import StorePart, in_parts
 from testbed.db.columns import UtcDateTime
-from testbed.db.connection.retry import retried
+from testbed.db.connection.retry import resumed, retried
 from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow
 from testbed.entities import OVERALL, Metric, ModelFacts, Result
 from testbed.metric_specs import DECLARED, MetricSpec, agreed
@@ -42,7 +42,7 @@ class ReportedResults(StorePart):
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
     ) -> Iterator[Result]:
-        """Yields the results of `find` one by one, so that a large store does not have to fit into memory.
+        """Iterates over the results of `find`, so that a large store does not have to fit into memory.
 
         A transaction stays open until the last one is consumed.
         """
@@ -54,10 +54,14 @@ class ReportedResults(StorePart):
             _overall_first(RESULTS.c.slice),
             RESULTS.c.slice,
         )
-        with self.reading() as session:
-            chosen = _only(statement, models, eval_settings, metrics, slices)
-            for row in session.execute(chosen, execution_options={"yield_per": _AT_ONCE}):
-                yield Result(*row)
+        chosen = _only(statement, models, eval_settings, metrics, slices)
+
+        def query() -> Iterator[Result]:
+            with self.reading() as session:
+                for row in session.execute(chosen, execution_options={"yield_per": _AT_ONCE}):
+                    yield Result(*row)
+
+        return resumed(query)
 
     @retried
     def rows(

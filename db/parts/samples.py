@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from testbed.db.base import StorePart, in_parts
-from testbed.db.connection.retry import retried
+from testbed.db.connection.retry import patiently, retried
 from testbed.db.parts.matching import matching_positions
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
@@ -87,15 +87,21 @@ class SampleRows(StorePart):
         """
         table = OutputChunkRow
         own = (table.evaluation_id == evaluation_id, table.kind == kind)
-        with self.reading() as session:
-            starts = list(session.scalars(sa.select(table.start).where(*own).order_by(table.start)))
-        for start in starts:
+
+        def starts() -> list[int]:
             with self.reading() as session:
-                row = session.get_one(OutputChunkRow, (evaluation_id, kind, start))
-                data = encoding.read(Location.of(row)) if row.uri else row.payload or b""
-                encoding.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
-                values = encoding.decode(data, row.dtype, row.count, row.shape)
-            yield start, values
+                return list(session.scalars(sa.select(table.start).where(*own).order_by(table.start)))
+
+        for start in patiently(starts):
+            yield start, self._output_block(evaluation_id, kind, start)
+
+    @retried
+    def _output_block(self, evaluation_id: int, kind: str, start: int) -> Array:
+        with self.reading() as session:
+            row = session.get_one(OutputChunkRow, (evaluation_id, kind, start))
+            data = encoding.read(Location.of(row)) if row.uri else row.payload or b""
+            encoding.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
+            return encoding.decode(data, row.dtype, row.count, row.shape)
 
     @retried
     def error_rows(self, evaluation_ids: Iterable[int]) -> dict[int, dict[int, str]]:

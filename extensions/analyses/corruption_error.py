@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.inference.intervals import Z
+from testbed.metrics.inference.clusters import effective_clusters
+from testbed.metrics.inference.intervals import Z, student
 from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -96,5 +97,5 @@ def mean_ratio_interval(
     _, stderr = mean_and_stderr(added, clusters)
     if not stderr:
         return None
-    mean = float(np.mean(ratios))
-    return mean - Z * stderr, mean + Z * stderr
+    mean, half = float(np.mean(ratios)), student(effective_clusters(clusters) or len(added)) * stderr
+    return mean - half, mean + half

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.inference.intervals import Z
+from testbed.metrics.inference.clusters import effective_clusters
+from testbed.metrics.inference.intervals import student
 from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -57,7 +58,8 @@ def error_ratio(right: Array, having: Array, clusters: Array | None = None) -> E
     ratio = own / usual
     added = chosen * (wrong - own) / chosen.mean() / usual - ratio * (wrong - usual) / usual
     _, stderr = mean_and_stderr(added, clusters)
-    if not ratio or not stderr:
+    independent = effective_clusters(None if clusters is None else clusters[chosen]) or number
+    if not ratio or not stderr or independent < 2:
         return ErrorRatio(number, 1 - own, ratio, None, None)
-    factor = math.exp(Z * stderr / ratio)
+    factor = math.exp(student(independent) * stderr / ratio)
     return ErrorRatio(number, 1 - own, ratio, ratio / factor, ratio * factor)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.trackers.mirrors import Mirror
 
+SHOWN_REASONS = 10  # lines about what data sets leave out, as at the end of `testbed run`
+
 
 def evaluate(
     models: Any,
@@ -179,7 +181,6 @@ def _evaluate(
     progress: bool,
 ) -> tuple[Results, bool, bool]:
     """Resolves the arguments and runs them; returns the results, whether all succeeded, whether it was interrupted."""
-    from testbed.models.base.normalize import SPLIT_OFF
     from testbed.runner.run import run
 
     with using(inputs):
@@ -207,13 +208,22 @@ def _evaluate(
             report = run(registry, options, chosen_models, chosen_settings, shown)
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
-            if shown is not None:
-                for line in [name for name in results.preprocessing if SPLIT_OFF in name]:
-                    shown.note(line)
+        for line in _remarks(results) if shown is not None else ():
+            shown.note(line)
     finally:
         if shown is not None:
             shown.close()
     return results, ok, interrupted
+
+
+def _remarks(results: Results) -> list[str]:
+    """What the user should see of a run besides its results, as `testbed run` reports it."""
+    from testbed.models.base.normalize import SPLIT_OFF
+
+    lines = results.left_out[:SHOWN_REASONS]
+    if more := len(results.left_out) - len(lines):
+        lines.append(f"Data: {more} more such lines; Results.left_out has them")
+    return [*(line for line in results.preprocessing if SPLIT_OFF in line), *lines]
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:
@@ -250,9 +260,10 @@ def _until(
         other = "override" if options.override else "limit"
         raise RunError(f"until runs on more and more samples; it cannot be used with {other}")
     goal = goal_of(str(until), registry, models)
-    found = run_until(
-        registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
-    )
+    with using(options.inputs):
+        found = run_until(
+            registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
+        )
     ok = not found.interrupted and not any(cell.why for cell in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
 

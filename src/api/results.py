@@ -122,11 +122,14 @@ class Results:
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
         """The results of a run with ``until``, from the last look at each model and setting."""
+        from testbed.graph.cells import left_out_lines
+
         ids = {cell.evaluation_id for cell in found.cells if cell.evaluation_id is not None}
         outcomes = [outcome for one in found.reports for outcome in one.outcomes if outcome.evaluation_id in ids]
         outcomes += [Outcome(cell.model, cell.setting, "failed", cell.why) for cell in found.cells if cell.why]
+        left_out = {name: parts for one in found.reports for name, parts in one.left_out.items()}
         with Store.open(db) as store:
-            results = cls(db, store.results.of(sorted(ids)), outcomes)
+            results = cls(db, store.results.of(sorted(ids)), outcomes, left_out=left_out_lines(left_out))
         results.until = _until_frame(found)
         return results
 

@@ -15,7 +15,7 @@ from testbed.errors import DataError
 from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.metrics.caption_similarity import SimilarityOptions
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
-from testbed.metrics.inference.clusters import cluster_count, clusters_of
+from testbed.metrics.inference.clusters import clusters_of, effective_clusters
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.scorers.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.models.base.capability import Message
@@ -88,7 +88,7 @@ class Captioning(GenerationTask):
         clusters = None if clusters is None else clusters[~np.isnan(words)]
         mean, stderr = mean_and_stderr(counted, clusters)
         scores = [STATUS.score(status, SCORER), WORDS.score(words, SCORER)]
-        length = WORDS.metric(mean, len(counted), stderr, scorer=SCORER, clusters=cluster_count(clusters))
+        length = WORDS.metric(mean, len(counted), stderr, scorer=SCORER, clusters=effective_clusters(clusters))
         more_scores, more_metrics = overlap_rows(
             texts,
             [captions_in(sample.target) for sample in values.samples],

@@ -294,9 +294,8 @@ class TestPairsAndMeans:
         metrics = report("cv_bench_2d", answered(columns, [1, 1, 1, 0, 0, 1]), "t")
         own = found(metrics)["mean_over_sources", "overall"]
         assert (own.value, value(metrics, "accuracy")) == (0.625, pytest.approx(4 / 6))
-        # Deviations 0.25 (three), −0.75 of four rows, −0.5 and 0.5 of two, each source with weight 1/2.
-        squares = (3 * 0.25**2 + 0.75**2) / (4 * 2) ** 2 + 2 * 0.5**2 / (2 * 2) ** 2
-        assert own.stderr == pytest.approx(math.sqrt(6 / 5 * squares))
+        # The variances 1/4 of four rows and 1/2 of two, each source with weight 1/2.
+        assert own.stderr == pytest.approx(math.sqrt((1 / 4 / 4 + 1 / 2 / 2) / 2**2))
 
     def test_a_source_with_one_row_has_no_standard_error(self):
         columns = [{"source": each} for each in ("COCO", "COCO", "ADE20K")]

@@ -239,12 +239,15 @@ def test_the_reason_is_told_when_workers_die_at_the_start(run, tmp_path):
     )
 
 
-def test_what_a_folder_leaves_out_is_told(tmp_path):
+def test_what_a_folder_leaves_out_is_told(tmp_path, capsys):
     for label in range(10):
         (tmp_path / "mine" / str(label)).mkdir(parents=True)
         Image.new("RGB", (8, 8), (label, 0, 0)).save(tmp_path / "mine" / str(label) / "1.png")
     Image.new("L", (8, 8)).save(tmp_path / "mine" / "3" / "2.gif")
-    found = testbed.evaluate(
-        "digits-logreg", tmp_path / "mine", db=tmp_path / "own.db", executor="inline", progress=False
-    )
-    assert found.left_out == ["Data of folder/mine: files with other extensions left out: 1 (3/2.gif)"]
+    line = "Data of folder/mine: files with other extensions left out: 1 (3/2.gif)"
+    for number, options in enumerate(({}, {"until": 50})):
+        found = testbed.evaluate(
+            "digits-logreg", tmp_path / "mine", db=tmp_path / f"{number}.db", executor="inline", **options
+        )
+        assert found.left_out == [line]
+        assert capsys.readouterr().err.splitlines().count(line) == 1

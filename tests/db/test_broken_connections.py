@@ -16,11 +16,12 @@ import pytest
 from broken_connections import breaking, each_once, impatient, rows_of  # noqa: F401
 from cli_world import in_process
 
+from testbed.db import parts
 from testbed.db.connection import retry
 from testbed.db.store import Store, upgrade
 from testbed.db.upkeep.garbage import garbage
 from testbed.db.upkeep.merge import merge
-from testbed.errors import StoreUnreachableError
+from testbed.errors import StoreError, StoreUnreachableError
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -185,6 +186,63 @@ def test_every_statement_breaks_once_and_nothing_is_lost(
         assert content(url) == expected
     print(f"{name}: {breaker.broken} broken connections")
     assert breaker.broken > 5
+
+
+def test_rows_that_are_read_one_by_one_are_all_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts.results, "_AT_ONCE", 2)
+    with postgres_server.database(lab.server, lab.templates["whole"]) as url, Store.open(url) as store:
+        expected = store.results.find()
+        rows = store.results.stream()
+        some = [next(rows) for _ in range(3)]
+        with psycopg.connect(url) as connection:
+            others = "pid <> pg_backend_pid() AND datname = current_database()"
+            connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        assert [*some, *rows] == expected
+        kinds = store.samples.first_kinds({each.evaluation_id for each in expected})
+        whole = [len(list(store.samples.output_blocks(*each))) for each in kinds.items()]
+        with breaking(each_once()) as breaker:
+            assert [len(list(store.samples.output_blocks(*each))) for each in kinds.items()] == whole
+        assert breaker.broken > 1
+
+
+def test_rows_that_changed_while_they_were_read_are_an_error() -> None:
+    states = iter([["a", "b", None], ["a", "c", "d"]])
+
+    def query() -> Iterator[str]:
+        for row in next(states):
+            if row is None:
+                raise StoreUnreachableError("lost")
+            yield row
+
+    rows = retry.resumed(query)
+    assert [next(rows), next(rows)] == ["a", "b"]
+    with pytest.raises(StoreError, match="changed while they were read"):
+        next(rows)
+
+
+def test_a_store_opens_although_its_first_connections_break(lab: Lab) -> None:
+    url = postgres_server.with_database(lab.server, lab.templates["sound"])
+    with breaking(lambda number, what: number <= 5) as breaker:
+        Store.open(url).close()
+    assert breaker.broken == 5
+
+
+def test_a_server_that_never_answered_is_tried_three_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "PATIENCE_SECONDS", 1e9)
+    attempts: list[None] = []
+
+    def fail() -> None:
+        attempts.append(None)
+        if len(attempts) == 9:
+            raise StopIteration
+        raise StoreUnreachableError("no such host")
+
+    with pytest.raises(StoreUnreachableError):
+        retry.first_contact(fail, lambda: False)
+    assert len(attempts) == 3
+    with pytest.raises(StopIteration):
+        retry.first_contact(fail, lambda: len(attempts) > 3)
+    assert len(attempts) == 9
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from tables import cases
 
 from testbed.entities import SampleInfo
 from testbed.metric_specs import MetricSpec, rate
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import interval, interval_of, student_quantile
 from testbed.metrics.inference.ranks import rank_models
 from testbed.metrics.inference.statistics import mean_and_stderr, wilson
@@ -28,7 +29,7 @@ def values(right, clusters=None):
 
 def _stored(scores, clusters=None):
     mean, stderr = mean_and_stderr(scores, clusters)
-    return mean, stderr, len(scores), None if clusters is None else len(set(clusters))
+    return mean, stderr, len(scores), effective_clusters(clusters)
 
 
 @cases("freedom", [1, 2, 3, 9, 10, 19, 38, 39, 40, 41, 60, 539, 50_000])

@@ -25,7 +25,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Breaker:
-    """Cuts connections before statements, before commits, and after commits that the server does not confirm.
+    """Cuts new connections, and connections before statements, before commits, and after unconfirmed commits.
 
     Args:
         wanted: Whether the n-th of these, counted from 1, breaks.
@@ -39,6 +39,10 @@ class Breaker:
         self.wanted = wanted
         self.statements = self.broken = 0
 
+    def on_connect(self, connection: Any, record: Any) -> None:
+        if isinstance(connection, psycopg.Connection):
+            self._counted(connection, "CONNECT")
+
     def on_statement(self, connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         self._reached(connection, statement)
         connection.info["last"] = statement
@@ -51,12 +55,16 @@ class Breaker:
     def _reached(self, connection: Any, what: str, before: Callable[[], None] = lambda: None) -> bool:
         if connection.dialect.name != "postgresql":
             return False
+        return self._counted(connection.connection.driver_connection, what, before)
+
+    def _counted(self, driver: Any, what: str, before: Callable[[], None] = lambda: None) -> bool:
         self.statements += 1
         if not self.wanted(self.statements, what):
             return False
         self.broken += 1
         before()
-        with socket.socket(fileno=os.dup(connection.connection.driver_connection.fileno())) as own:
+        cut_already = contextlib.suppress(OSError)
+        with cut_already, socket.socket(fileno=os.dup(driver.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)
         return True
 
@@ -65,7 +73,8 @@ class Breaker:
 def breaking(wanted: Callable[[int, str], bool]) -> Iterator[Breaker]:
     """Breaks the connections of this process as long as the context lasts."""
     breaker = Breaker(wanted)
-    listeners = [("before_cursor_execute", breaker.on_statement), ("commit", breaker.on_commit)]
+    listeners: list[tuple[str, Any]] = [("connect", breaker.on_connect)]
+    listeners += [("before_cursor_execute", breaker.on_statement), ("commit", breaker.on_commit)]
     for name, listener in listeners:
         event.listen(sa.engine.Engine, name, listener)
     try:

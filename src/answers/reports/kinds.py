@@ -17,7 +17,7 @@ from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slic
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import PREFERRED, MetricSpec, rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 GROUPS_RIGHT = rate("groups_right", headline=PREFERRED)
@@ -232,7 +232,8 @@ def _share(rows: ScoredRows, scorer: str, part: str) -> Metric:
     kept = rows.take(np.flatnonzero(rows.counted))
     totals = np.array([total_points(row) or 1.0 for row in kept.columns], dtype=np.float64)
     value, stderr = ratio_and_stderr(kept.scores * totals, totals, kept.clusters)
-    return SHARE_OF_POINTS.metric(value, len(kept), stderr, part, scorer, clusters=cluster_count(kept.clusters))
+    of = effective_clusters(kept.clusters, totals)
+    return SHARE_OF_POINTS.metric(value, len(kept), stderr, part, scorer, clusters=of)
 
 
 @add_report("hidden_words", "exact_match", {"exact_match": "Exact_Match", "jaccard": "Jaccard"})

@@ -17,7 +17,7 @@ from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean,
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 WORST_CASE, GIVEN_ATTEMPTED, F1 = (rate(name) for name in ("worst_case", "accuracy_given_attempted", "f1"))
@@ -177,7 +177,7 @@ def simple_vqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     right = kept.scores == 1
     silent = np.array([answer in (None, "not attempted") for answer in kept.extracted], dtype=bool) & ~right
     attempted, attempted_error = ratio_and_stderr(right, ~silent, kept.clusters)
-    of = cluster_count(kept.clusters[~silent])
+    of = effective_clusters(kept.clusters[~silent])
     accuracy = mean(kept, ACCURACY, scorer)
     f1 = None
     if accuracy.value is not None:

@@ -29,7 +29,7 @@ from testbed.answers.slots import counted
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 RELATIVE = MetricSpec("relative_score", better=HIGHER, lowest=0, headline=PREFERRED)
@@ -50,7 +50,7 @@ def _scored(rows: ScoredRows, values: Sequence[float] | Array) -> ScoredRows:
 
 def _ratio(rows: ScoredRows, above: Array, below: Array, spec: MetricSpec, scorer: str, part: str) -> Metric:
     value, stderr = ratio_and_stderr(above, below, rows.clusters)
-    return spec.metric(value, len(rows), stderr, part, scorer, clusters=cluster_count(rows.clusters))
+    return spec.metric(value, len(rows), stderr, part, scorer, clusters=effective_clusters(rows.clusters, below))
 
 
 def _kept(answered: AnsweredQuestions, size: int) -> tuple[ScoredRows, Array]:

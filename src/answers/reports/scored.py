@@ -11,8 +11,8 @@ import numpy as np
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.clusters import cluster_count, clusters_of
-from testbed.metrics.inference.statistics import clustered_mean_and_stderr
+from testbed.metrics.inference.clusters import clusters_of, effective_clusters
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_of_means_and_stderr
 
 Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]
@@ -128,8 +128,9 @@ def slice_name(*parts: str) -> str:
 def mean(rows: ScoredRows, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
     """The mean score of rows; None without an answer."""
     counted = rows.counted
-    value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
-    return spec.metric(value, int(counted.sum()), stderr, part, scorer, clusters=cluster_count(rows.clusters[counted]))
+    clusters = rows.clusters[counted]
+    value, stderr = clustered_mean_and_stderr(rows.scores[counted], clusters)
+    return spec.metric(value, int(counted.sum()), stderr, part, scorer, clusters=effective_clusters(clusters))
 
 
 def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
@@ -154,20 +155,13 @@ def by_columns(rows: ScoredRows, spec: MetricSpec, scorer: str, columns: Sequenc
 def mean_of_means(rows: ScoredRows, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
     """The mean of the means of rows with the same label, each label weighing the same; rows without one do not count.
 
-    The standard error is clustered: √(G / (G − 1) · Σ e²), with e the sum of the weighted deviations of a cluster's
-    scores from their label's mean, for G clusters. None if a label has a single row.
+    The standard error is that of `mean_of_means_and_stderr`, None if a label has rows of a single cluster.
     """
     kept = rows.take(place for place, label in enumerate(labels) if label is not None and rows.counted[place])
     if not len(kept):
         return spec.metric(None, 0, slice=part, scorer=scorer)
     names = [label for label, counts in zip(labels, rows.counted, strict=True) if label is not None and counts]
-    _, place = np.unique(names, return_inverse=True)
-    sizes = np.bincount(place)
-    means = np.bincount(place, weights=kept.scores) / sizes
-    weighted = (kept.scores - means[place]) / (sizes[place] * len(sizes))
-    _, cluster = np.unique(kept.clusters, return_inverse=True)
-    sums = np.bincount(cluster, weights=weighted)
-    stderr = None
-    if sizes.min() > 1 and len(sums) > 1:
-        stderr = float(np.sqrt(len(sums) / (len(sums) - 1) * np.square(sums).sum()))
-    return spec.metric(float(means.mean()), len(kept), stderr, part, scorer, clusters=cluster_count(cluster))
+    strata = np.array(names)
+    value, stderr = mean_of_means_and_stderr(kept.scores, strata, kept.clusters)
+    of = effective_clusters(kept.clusters, strata=strata)
+    return spec.metric(value, len(kept), stderr, part, scorer, clusters=of)

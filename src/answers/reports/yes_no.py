@@ -25,7 +25,7 @@ from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
 
 PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "landmark", "position", "posters", "scene")
@@ -182,7 +182,7 @@ def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> lis
     metrics = [mean(rows, ACCURACY, scorer, part)]
     for spec, above, below in shares:
         value, stderr = ratio_and_stderr(above, below, rows.clusters)
-        of = cluster_count(rows.clusters[below > 0])
+        of = effective_clusters(rows.clusters, below)
         metrics.append(spec.metric(value, int((below > 0).sum()), stderr, part, scorer, clusters=of))
     return metrics
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from testbed.entities import Metric
 from testbed.metric_specs import HIGHER, MAIN, MetricSpec, rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.similarity import fixed_point, pair_similarities
 
@@ -112,7 +112,7 @@ def _metric(spec: MetricSpec, values: Array, clusters: Array | None, scorer: str
     together = None if clusters is None else np.asarray(clusters)[scored]
     mean, stderr = mean_and_stderr(values[scored], together)
     value = None if mean is None else max(mean, 0.0)
-    return spec.metric(value, int(scored.sum()), stderr, scorer=scorer, clusters=cluster_count(together))
+    return spec.metric(value, int(scored.sum()), stderr, scorer=scorer, clusters=effective_clusters(together))
 
 
 def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:

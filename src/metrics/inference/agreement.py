@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import rate
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import Z, interval
 from testbed.metrics.inference.paired import error_consistency, error_overlap, expected_agreement
 from testbed.metrics.inference.statistics import mean_and_stderr
@@ -67,7 +67,7 @@ def agreement(first: Array, second: Array, clusters: Array | None = None) -> Agr
     observed, stderr = mean_and_stderr(first == second, clusters)
     assert observed is not None
     one_cluster = clusters is not None and stderr is None
-    ends = None if one_cluster else interval(_OBSERVED, observed, stderr, len(first), cluster_count(clusters))
+    ends = None if one_cluster else interval(_OBSERVED, observed, stderr, len(first), effective_clusters(clusters))
     observed_low, observed_high = ends or (None, None)
     low, high = consistency_interval(first, second, clusters) or (None, None)
     return Agreement(

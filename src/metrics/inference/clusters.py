@@ -2,13 +2,13 @@
 
 Results within a cluster are correlated, so that n samples in G clusters carry less information than n independent ones:
 intervals draw whole clusters, and tests change the sign of whole clusters (Cochran 1977, chapter 9; Cameron, Gelbach
-and Miller 2008).
+and Miller 2008). Clusters of unequal sizes tell less about their spread than as many of one size: see `freedom`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,3 +56,93 @@ def cluster_sums(values: Array, clusters: Array | None) -> tuple[Array, Array]:
     order = np.argsort(clusters, kind="stable")
     _, starts, sizes = np.unique(np.asarray(clusters)[order], return_index=True, return_counts=True)
     return np.add.reduceat(values[order], starts, axis=0), sizes
+
+
+class ClusterParts(NamedTuple):
+    """The parts of clusters that are in one stratum: k of them for G clusters and L strata, where k = G if L = 1.
+
+    Attributes:
+        of_sample: The part of each sample, integer array [n].
+        cluster: The cluster of each part, numbered from 0, [k].
+        stratum: The stratum of each part, numbered from 0, [k].
+        share: The share of the part in its stratum's total weight, float array [k].
+        total: The total weight of each stratum, [L].
+    """
+
+    of_sample: Array
+    cluster: Array
+    stratum: Array
+    share: Array
+    total: Array
+
+
+def cluster_parts(clusters: Array, weights: Array | None = None, strata: Array | None = None) -> ClusterParts:
+    """Splits clusters by strata.
+
+    Args:
+        clusters: Array [n]: the cluster of each sample.
+        weights: How much each sample weighs in its stratum's mean, float array [n], above 0; None: all the same.
+        strata: Array [n]: the stratum of each sample; None: there is one.
+    """
+    _, cluster = np.unique(clusters, return_inverse=True)
+    stratum = np.zeros_like(cluster) if strata is None else np.unique(strata, return_inverse=True)[1]
+    number = int(stratum.max(initial=0)) + 1
+    pairs, of_sample = np.unique(cluster * number + stratum, return_inverse=True)
+    sizes, total = np.bincount(of_sample, weights=weights), np.bincount(stratum, weights=weights)
+    return ClusterParts(of_sample, pairs // number, pairs % number, sizes / total[pairs % number], total)
+
+
+def freedom(clusters: Array, weights: Array | None = None, strata: Array | None = None) -> float:
+    """The degrees of freedom of the standard error of a mean over clusters; arguments as for `cluster_parts`.
+
+    Satterthwaite's, with independent samples as the working model: (Σ Pᵢᵢ)² / Σ Pᵢⱼ², where P is the covariance of the
+    deviations of the G clusters, each divided by √(1 − its share of the stratum) (Bell and McCaffrey 2002; Imbens and
+    Kolesár 2016; Pustejovsky and Tipton 2018). For one stratum and shares s that is 1 / (Σ s² + (Σ t)² − Σ t²) with
+    t = s² / (1 − s), and G − 1 for clusters of one size. The mean of several strata weighs them the same.
+
+    Returns:
+        At least 1; also 1 where a stratum has one cluster only.
+    """
+    parts = cluster_parts(clusters, weights, strata)
+    share, total = parts.share, parts.total[parts.stratum]
+    if share.max(initial=0) >= 1:
+        return 1.0
+    # P is a diagonal matrix less V Vᵀ, with a row of V for each cluster and a column for each stratum.
+    entries = share / np.sqrt(total * (1 - share))
+    diagonal = np.bincount(parts.cluster, weights=share / total / (1 - share))
+    own = np.bincount(parts.cluster, weights=np.square(entries))
+    trace = float((diagonal - own).sum())
+    squares = float((np.square(diagonal) - 2 * diagonal * own).sum()) + _squares_of_product(parts, entries)
+    return max(trace**2 / squares, 1.0)
+
+
+def _squares_of_product(parts: ClusterParts, entries: Array) -> float:
+    """The sum of the squared elements of Vᵀ V; see `freedom`."""
+    if len(parts.total) == 1:
+        return float(np.square(entries).sum()) ** 2
+    from scipy.sparse import csr_array
+
+    shape = (int(parts.cluster.max()) + 1, len(parts.total))
+    matrix = csr_array((entries, (parts.cluster, parts.stratum)), shape=shape)
+    return float((matrix.T @ matrix).power(2).sum())
+
+
+def effective_clusters(clusters: Array | None, weights: Array | None = None, strata: Array | None = None) -> int | None:
+    """The effective number of clusters: as many of one size have the degrees of freedom of these, rounded.
+
+    Args:
+        clusters: The cluster of each sample, array [n]; None: each is one.
+        weights: As for `cluster_parts`; samples that weigh 0 do not count.
+        strata: As for `cluster_parts`.
+
+    Returns:
+        At most the number of clusters, and that if all have one size; None if each sample is one.
+    """
+    if clusters is not None and weights is not None:
+        counted = np.asarray(weights) > 0
+        clusters, weights = clusters[counted], np.asarray(weights)[counted]
+        strata = None if strata is None else strata[counted]
+    number = cluster_count(clusters)
+    if clusters is None or number is None:
+        return None
+    return min(number, round(freedom(clusters, weights, strata)) + 1)

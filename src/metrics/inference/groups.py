@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
@@ -116,5 +116,5 @@ def by_group(
 def _mean(name: str, values: Array, clusters: Array, spec: MetricSpec) -> GroupMean:
     mean, stderr = clustered_mean_and_stderr(values, clusters)
     assert mean is not None
-    low, high = interval(spec, mean, stderr, len(values), cluster_count(clusters)) or (None, None)
+    low, high = interval(spec, mean, stderr, len(values), effective_clusters(clusters)) or (None, None)
     return GroupMean(name, len(values), mean, low, high)

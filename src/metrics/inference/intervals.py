@@ -29,16 +29,16 @@ def interval(
     """The 95 % interval of a metric, within the range that it declares.
 
     Wilson's interval (1927) if each sample is 0 or 1, else Student's, with one degree of freedom less than there are
-    clusters or, if each is alone, samples. A share over clusters has Student's interval of its log odds, as in R's
-    `survey::svyciprop` (Lumley 2010); where all clusters agree, so that nothing is known about their spread, Wilson's
-    of as many samples as there are clusters.
+    effective clusters or, if each sample is alone, samples. A share over clusters has Student's interval of its log
+    odds, as in R's `survey::svyciprop` (Lumley 2010); where all clusters agree, so that nothing is known about their
+    spread, Wilson's of as many samples as there are effective clusters.
 
     Args:
         spec: The metric's declaration.
         value: The metric.
         stderr: Its standard error; None if it is not known. One of 0 is not known either: all samples are equal.
         n: Its number of samples; None if it is not known.
-        clusters: The number of clusters that they come in; None if each is alone.
+        clusters: The effective number of clusters that they come in; None if each is alone.
 
     Returns:
         The lower and the upper end, in the unit of the metric; None if nothing is known about the spread.

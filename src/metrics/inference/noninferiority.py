@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import known_error
+from testbed.metrics.inference.clusters import freedom
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -155,11 +156,7 @@ class PairedMeans:
         given = np.arange(len(gain)) if clusters is None else clusters
         mean, error = clustered_mean_and_stderr(gain, given)
         assert mean is not None
-        self._mean, self._error, self._freedom = (
-            mean,
-            known_error(error, mean) or math.inf,
-            max(len(np.unique(given)) - 1, 1),
-        )
+        self._mean, self._error, self._freedom = mean, known_error(error, mean) or math.inf, freedom(given)
 
     def p(self, value: float) -> float:
         """The p-value of this gain or less."""

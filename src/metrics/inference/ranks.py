@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.clusters import cluster_count, cluster_sums
+from testbed.metrics.inference.clusters import cluster_sums, effective_clusters
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar_p_values, sign_flip_bound
 from testbed.metrics.inference.statistics import mean_and_stderr
@@ -182,7 +182,7 @@ def value_intervals(
         For each model the lower and the upper end, or None twice.
     """
     n = _kish([len(stratum) for stratum in strata], shares)
-    counts = [cluster_count(of) for of in clusters]
+    counts = [effective_clusters(of) for of in clusters]
     together = None
     if any(of is not None for of in counts):
         together = _kish([of or len(stratum) for stratum, of in zip(strata, counts, strict=True)], shares)

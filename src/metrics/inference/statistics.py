@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metrics.inference import intervals
+from testbed.metrics.inference.clusters import cluster_parts
 
 Array = np.ndarray[Any, Any]
 
@@ -87,16 +88,43 @@ def ratio_and_stderr(
     return ratio, _jackknife(above - ratio * below, below, np.asarray(clusters)[counted])
 
 
+def mean_of_means_and_stderr(values: Array, strata: Array, clusters: Array) -> tuple[float | None, float | None]:
+    """The mean of the means of strata, each weighing the same, and its standard error.
+
+    The standard error is CR2 of Bell and McCaffrey (2002), unbiased for independent samples: √(Σ u²), where u adds up,
+    over the strata of a cluster, its deviations from the stratum's mean, divided by the size of the stratum, the number
+    of strata, and √(1 − the cluster's share of the stratum). A cluster may have samples of several strata.
+
+    Args:
+        values: Array [n] of numbers or booleans.
+        strata: Array [n]: the stratum of each sample.
+        clusters: Array [n]: the cluster of each sample.
+
+    Returns:
+        (mean, standard error); both None for n = 0, the standard error None if a stratum has one cluster only.
+    """
+    if not len(values):
+        return None, None
+    given = np.asarray(values, dtype=np.float64)
+    _, place = np.unique(strata, return_inverse=True)
+    means = np.bincount(place, weights=given) / np.bincount(place)
+    mean, parts = float(means.mean()), cluster_parts(clusters, strata=place)
+    if parts.share.max() >= 1:
+        return mean, None
+    sums = np.bincount(parts.of_sample, weights=given - means[place]) / parts.total[parts.stratum] / len(means)
+    changes = np.bincount(parts.cluster, weights=sums / np.sqrt(1 - parts.share))
+    return mean, math.sqrt(float(np.square(changes).sum()))
+
+
 def _jackknife(deviations: Array, weights: Array, clusters: Array) -> float | None:
     """Returns the error of a ratio, from each sample's deviation from it and its weight, both arrays [n]."""
-    _, place = np.unique(clusters, return_inverse=True)
-    sums, sizes = np.bincount(place, weights=deviations), np.bincount(place, weights=weights)
-    number = len(sums)
+    parts = cluster_parts(clusters, weights)
+    number = len(parts.share)
     if number == 1:
         return None
-    total = sizes.sum()
-    alike = (total - total / number) / (total - sizes)  # exactly 1 for clusters of one size
-    return math.sqrt(number / (number - 1) * float(np.square(sums * alike).sum())) / float(total)
+    alike = (1 - 1 / number) / (1 - parts.share)  # exactly 1 for clusters of one size
+    sums = np.bincount(parts.of_sample, weights=deviations) * alike
+    return math.sqrt(number / (number - 1) * float(np.square(sums).sum())) / float(parts.total[0])
 
 
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from testbed.metrics.classification import (
     sample_scores,
     topk_correct,
 )
-from testbed.metrics.inference.clusters import cluster_count, clusters_of
+from testbed.metrics.inference.clusters import clusters_of, effective_clusters
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 SCORER = "classification@2"
@@ -97,7 +97,7 @@ def _macro_f1(predicted: Array, targets: Array, clusters: Array | None) -> Metri
     enough = sizes.min() >= FEWEST_IN_CLASS
     stderr = mean_and_stderr(classes.errors * len(targets), clusters)[1] if enough else None
     return MACRO_F1.metric(
-        float(classes.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
+        float(classes.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=effective_clusters(clusters)
     )
 
 
@@ -133,7 +133,7 @@ def _top_k(ranks: Array, counted: Array, classes: int, clusters: Array | None) -
         correct = topk_correct(ranks, k)
         value, stderr = mean_and_stderr(correct, together)
         scores.append(top(k).score(_spread(correct, counted), SCORER))
-        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER, clusters=cluster_count(together)))
+        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER, clusters=effective_clusters(together)))
     return scores, metrics
 
 
@@ -157,7 +157,7 @@ def _probabilities(samples: SampleScores, correct: Array, scores: list[Score], c
     metrics, together = [], _of(clusters, known)
     for spec, values in ((NLL, samples.nll), (BRIER, samples.brier), (ECE, gaps)):
         value, stderr = mean_and_stderr(values, together)
-        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER, clusters=cluster_count(together)))
+        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER, clusters=effective_clusters(together)))
     scores.append(NLL.score(_spread(samples.nll, known), SCORER))
     scores.append(CONFIDENCE.score(_spread(samples.confidence, known), SCORER))
     return metrics
@@ -171,29 +171,32 @@ def _per_class(
     means = np.bincount(targets, weights=correct)[present] / sizes
     # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
     variances = means * (1 - means) / np.maximum(sizes - 1, 1)
-    number = sizes
+    number, of = sizes, [effective_clusters(None)] * len(present)
     if clusters is not None:
         rows = [np.flatnonzero(targets == label) for label in present]
         errors = [clustered_mean_and_stderr(correct[row], clusters[row])[1] for row in rows]
         variances = np.square(np.asarray([error or 0.0 for error in errors]))
         number = np.asarray([len(np.unique(clusters[row])) for row in rows])
+        of = [effective_clusters(clusters[row]) for row in rows]
     slices = [
         top(1).metric(
             *(value, size, float(np.sqrt(variance)) if several > 1 else None),
             slice=name,
             scorer=SCORER,
-            clusters=several if several < size else None,
+            clusters=effective,
         )
-        for name, value, size, several, variance in zip(
+        for name, value, size, several, variance, effective in zip(
             slice_names(present.tolist(), class_names),
-            *(means.tolist(), sizes.tolist(), number.tolist(), variances),
+            *(means.tolist(), sizes.tolist(), number.tolist(), variances, of),
             strict=True,
         )
     ]
     # The classes are independent, so the variances of their means add up.
     stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(number) > 1 else None
     mean = MEAN_PER_CLASS_RECALL.metric(
-        float(np.mean(means)), len(correct), stderr, scorer=SCORER, clusters=cluster_count(clusters)
+        *(float(np.mean(means)), len(correct), stderr),
+        scorer=SCORER,
+        clusters=effective_clusters(clusters, strata=targets),
     )
     return [mean, *slices]
 

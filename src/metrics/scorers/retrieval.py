@@ -12,7 +12,7 @@ from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, MAIN, MetricSpec, rate
 from testbed.metrics.classification import NEVER
-from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 from testbed.metrics.retrieval import retrieval_ranks
 
@@ -119,7 +119,7 @@ def _rank(name: str) -> MetricSpec:
 
 
 def _metrics(direction: str, ranks: Array, clusters: Array, ks: Sequence[int]) -> list[Metric]:
-    metrics, of = [], cluster_count(clusters)
+    metrics, of = [], effective_clusters(clusters)
     for k in ks:
         value, stderr = clustered_mean_and_stderr(ranks <= k, clusters)
         metrics.append(recall(direction, k).metric(value, len(ranks), stderr, scorer=SCORER, clusters=of))
