@@ -140,7 +140,7 @@
     const checkpoints = unique(lines.flatMap((line) => line.points.map(({ step }) => `${line.run.name}\n${step}`))).length;
     const { legend, plot } = drawn(title, lines, styles(index, lines), several), note = `${count(checkpoints, "checkpoint")}; bars are intervals of 95 % over samples; the best checkpoint of each line is outlined.`;
     T.shownPlot = plot;
-    main.replaceChildren(...top, T.exports("training", { svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, { ...T.measured(each.raw, line.unit), low: T.exact(line, each.low), high: T.exact(line, each.high), n: each.n ?? NaN }]))] }),
+    main.replaceChildren(...top, T.exports("training", { title: "Checkpoints", svg: plot.svg, rows: () => [["run", "model", lines[0].run.unit, "eval_setting", "metric", "value"], ...lines.flatMap((line) => line.points.map((each) => [line.run.name, each.model, each.step, line.name, line.metric, { ...T.measured(each.raw, line.unit), low: T.exact(line, each.low), high: T.exact(line, each.high), n: each.n ?? NaN }]))] }),
       plot.box, T.legend(legend), E("p", { class: "note", "aria-live": "polite" }, [note, ...notes, ...(lines.reduce((sum, each) => sum + each.points.length, 0) > T.BARS ? [`Bars are drawn where at most ${T.BARS} points are in view: zoom in.`] : [])].join(" ")), ...[lacking].filter(Boolean), ...[changed(chosen(runs, docs, on, false, metric, wanted).lines, several, query, current)].filter(Boolean), table(lines, several));
     plot.paint();
   };
