@@ -18,6 +18,8 @@ import nbformat
 from nbclient import NotebookClient
 from PIL import Image
 
+from testbed.api.notebook import NOTHING
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples" / "notebooks").glob("*.ipynb"))
 FIGURE = "application/vnd.plotly.v1+json"
 
@@ -51,7 +53,7 @@ def _kept(outputs: list[Any], number: int) -> Iterator[Any]:
     for output in outputs:
         if output.output_type == "execute_result":
             output.execution_count = number
-        if output.get("name") != "stderr" and "application/vnd.jupyter.widget-view+json" not in output.get("data", {}):
+        if output.get("name") != "stderr" and output.get("data") != NOTHING:
             yield output
 
 

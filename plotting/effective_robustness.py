@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pandas as pd
 
+from testbed.entities import FRACTION
+from testbed.formatting import difference
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
 from testbed.plotting.page import scaled
@@ -87,8 +89,8 @@ def _by_depth(found: ByDepth) -> Figure:
                 y=100 * models["effective_robustness"],
                 mode="lines+markers",
                 name=str(family),
-                customdata=models["model"],
-                hovertemplate="<b>%{customdata}</b><br>%{y:+.2f} points<extra></extra>",
+                customdata=[[row.model, difference(row.effective_robustness, FRACTION)] for row in models.itertuples()],
+                hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
             )
         )
     depths = sorted(found.models["depth"].unique())

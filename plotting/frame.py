@@ -183,6 +183,12 @@ def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -
     return pd.concat([kept, averaged], axis=1)
 
 
+def in_averages(column: str) -> bool:
+    """Returns whether a column is a component of one of ImageNet-testbed's averages."""
+    corrupted = CORRUPTED.fullmatch(column) or OF_FAMILY.fullmatch(column)
+    return corrupted is not None or column in AVERAGED_TOO or column.startswith("pgd.")
+
+
 def _reduced(wide: pd.DataFrame, columns: list[str], reduce: str) -> pd.Series:
     return getattr(wide[columns], reduce)(axis=1, skipna=False)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from testbed.entities import FRACTION
+from testbed.formatting import difference
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
 from testbed.plotting.paper_shifts import IMAGENETV2
@@ -50,8 +52,11 @@ def figure(models: pd.DataFrame) -> Figure:
         models["model_type"],
         100 * models["relative_robustness"],
         100 * models["effective_robustness"],
-        list(models.index),
-        "<b>%{customdata}</b><br>relative: %{x:+.2f} points<br>effective: %{y:+.2f} points"
+        [
+            [row.Index, *(difference(value, FRACTION) for value in (row.relative_robustness, row.effective_robustness))]
+            for row in models.itertuples()
+        ],
+        "<b>%{customdata[0]}</b><br>relative: %{customdata[1]}<br>effective: %{customdata[2]}"
         "<extra>%{fullData.name}</extra>",
     )
     drawn.add_hline(y=0, line={"color": "black", "width": 1})

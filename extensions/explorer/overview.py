@@ -20,6 +20,7 @@ from testbed.extensions.explorer.bibliography import bibliography
 from testbed.extensions.explorer.boards import FillCounts, board_of
 from testbed.extensions.explorer.defaults import FirstColumns, newest_own_model
 from testbed.extensions.explorer.documents import item_at
+from testbed.extensions.explorer.origins import Origins
 from testbed.extensions.explorer.packing import exact, rounded, same
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
@@ -50,7 +51,6 @@ GROUPS = (
     ("corruptions, on disk", re.compile(r"imagenet-(c|c-bar|3dcc)\..*|laion-c\..*|stylized_imagenet")),
     (DATACOMP, re.compile(r"(datacomp|fairness|misc|wilds)/.*")),
 )
-MEASURED = "measured"  # where a value is from that its publisher has measured
 FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
 
 
@@ -169,7 +169,6 @@ class Overview:
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
-            "measured": self.store.results.count_complete() > 0,
             "sources": [] if self.measured else bibliography(self.store.claims.sources()),
             "pinned": [name for name in self._pinned if name in self._places],
             "standard": STANDARD,
@@ -363,15 +362,13 @@ class Overview:
         return PublishedValues.of_measured(self.store)
 
     @cached_property
-    def _sources(self) -> dict[tuple[str, str, str], str]:
-        """Model, setting and metric of a published result → its source."""
-        return self.store.claims.sources_of_results()
+    def _origins(self) -> Origins:
+        return Origins(self.store, self.measured)
 
     def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
-        if self.measured and row[4] == PUBLISHED:
-            return MEASURED
-        source = self._sources.get((row[0], setting or "", metric)) if row[4] == PUBLISHED else None
-        return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
+        if setting is None:
+            return self._origins.of_average(row[0])
+        return self._origins.of_result(row[0], setting, metric, str(row[4] or ""))
 
     def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
         """Published values beside measured ones, by the model's position: whether one differs, and lines."""

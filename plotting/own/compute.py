@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from testbed.errors import TestbedError, shortened
-from testbed.formatting import fixed
+from testbed.formatting import fixed, percent
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.paths import read_regular
 from testbed.plotting.labels import add_names
@@ -227,8 +227,8 @@ def draw(
         points["model_type"].fillna("not stated"),
         points["compute"],
         100 * points["error"],
-        list(points.index),
-        "<b>%{customdata}</b><br>compute %{x:.3s}<br>error %{y:.2f} %<extra>%{fullData.name}</extra>",
+        [[name, percent(error)] for name, error in points["error"].items()],
+        "<b>%{customdata[0]}</b><br>compute %{x:.3s}<br>error %{customdata[1]} %<extra>%{fullData.name}</extra>",
         marks=[marks[name] for name in points.index],
     )
     x, y = np.log10(points["compute"].to_numpy()), np.log10(100 * points["error"].to_numpy())

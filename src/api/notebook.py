@@ -1,31 +1,36 @@
-"""Progress in a notebook: a bar by tqdm."""
+"""Progress in a notebook: one line with a bar, which is gone when the run has ended."""
 
 from __future__ import annotations
 
-import warnings
+import html
+import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from testbed.execution.progress import Count, Counting, in_clock
 from testbed.graph.cells import Cell
+from testbed.visible import visible
 
-RUN = "{desc} {bar} {n:,.0f}/{total:,.0f} samples{postfix}"  # without tqdm's estimate of the remaining time
+SECONDS = 0.1  # between two changes of the line
+NOTHING = {"text/plain": ""}
 
 
 class NotebookProgress(Counting):
-    """A single bar, for the whole run."""
+    """A single line, for the whole run. It is one output of the notebook's cell, which is emptied at the end."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        self._line: Any = None
+        self._shown = 0.0
         super().__init__()
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Keeps the bars of earlier runs as they are."""
+        """Ends the line of an earlier run."""
         super().start(cells)
         self.close()
 
     def begun(self, pass_id: int, count: Count) -> None:
-        """Makes the bar longer."""
+        """Shows the line."""
         self._show()
 
     def advanced(self, pass_id: int, count: Count, before: int) -> None:
@@ -39,35 +44,32 @@ class NotebookProgress(Counting):
 
     def note(self, text: str) -> None:
         """Writes a line."""
-        print(text)
+        print(visible(text))
 
     def close(self) -> None:
-        """Keeps the bar as it is."""
-        if self._bar is not None:
-            self._bar.close()
-        self._bar = None
+        """Empties the line."""
+        if self._line is not None:
+            self._line.update(NOTHING, raw=True)
+        self._line = None
 
     def _show(self) -> None:
         done, total = self.samples()
-        if not total:
+        now = time.monotonic()
+        if not total or (self._line is not None and now - self._shown < SECONDS):
             return
-        if self._bar is None:
-            self._bar = _bar(bar_format=RUN)
-        bar, left = self._bar, self.left()
-        bar.total = total
+        self._shown = now
         alone = self.cells < 2 and len(self.counts) == 1
-        bar.set_description_str(
-            next(iter(self.counts.values())).label if alone else self.cells_in_words(), refresh=False
-        )
-        bar.set_postfix_str("" if left is None else f"{in_clock(left)} left", refresh=False)
-        bar.update(done - bar.n)
-        bar.refresh()
+        about = next(iter(self.counts.values())).label if alone else self.cells_in_words()
+        left = self.left()
+        text = f"{about}: {done:,} of {total:,} samples{'' if left is None else f', {in_clock(left)} left'}"
+        bar = f'<progress value="{done}" max="{total}"></progress> {html.escape(text)}'
+        shown = {"text/plain": text, "text/html": bar}
+        if self._line is None:
+            self._line = _display(shown)
+        else:
+            self._line.update(shown, raw=True)
 
 
-def _bar(**options: Any) -> Any:
-    """A widget where ipywidgets is installed, else text."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about missing ipywidgets
-        from tqdm.auto import tqdm
-
-        return tqdm(total=0, **options)
+def _display(content: dict[str, str]) -> Any:
+    """Adds an output to the notebook's cell; returns the handle that changes it."""
+    return sys.modules["IPython.display"].display(content, raw=True, display_id=True)  # a notebook has it

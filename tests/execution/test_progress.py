@@ -157,30 +157,18 @@ def test_where_a_batch_takes_long_its_speed_is_also_measured_within_it(clock: Cl
     ]
 
 
-def test_a_notebook_shows_one_bar_for_a_run_of_several_passes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+def test_a_notebook_shows_one_line_and_keeps_none(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    changed = []
 
-    class Bar:
-        """As tqdm's."""
+    class Output:
+        """As IPython's handle of an output."""
 
-        def __init__(self, **options: Any) -> None:
-            self.n, self.total, self.said = 0, 0, ""
-            made.append(self)
+        def update(self, content: dict[str, str], raw: bool) -> None:
+            changed.append(content["text/plain"])
 
-        def update(self, number: int) -> None:
-            self.n += number
-
-        def set_description_str(self, text: str, refresh: bool) -> None:
-            self.said = text
-
-        def set_postfix_str(self, text: str, refresh: bool) -> None:
-            self.left = text
-
-        def refresh(self) -> None: ...
-
-        def close(self) -> None: ...
-
-    monkeypatch.setattr("testbed.api.notebook._bar", Bar)
+    monkeypatch.setattr("testbed.api.notebook._display", lambda content: made.append(content["text/plain"]) or Output())
+    monkeypatch.setattr("testbed.api.notebook.time", clock)
     shown = NotebookProgress()
     shown.start(cells("first", "second"))
     for number, model in enumerate(["first", "second"]):
@@ -188,10 +176,12 @@ def test_a_notebook_shows_one_bar_for_a_run_of_several_passes(clock: Clock, monk
         for _ in range(10):
             clock.now += 1
             shown.advance(number, 10)
+        clock.now += 1
         shown.ended(model, "val", "complete", "")
     shown.close()
-    (bar,) = made
-    assert (bar.n, bar.total, bar.said) == (200, 200, "2 of 2 cells")
+    assert made == ["0 of 2 cells: 0 of 100 samples"]
+    assert changed[-2:] == ["2 of 2 cells: 200 of 200 samples", ""]
+    assert len(changed) <= 24
 
 
 def _clock(seconds: int) -> str:

@@ -98,7 +98,7 @@ def test_a_group_of_enough_models_has_a_line(filled, tmp_path):
     expected = linregress(np.log10([1e9, 4e9, 1.6e10, 6.4e10]), np.log10([0.6, 0.4, 0.3, 0.19]))
     assert [line.name.split(" [")[0] for line in lines] == [f"x: E ∝ C^{fixed(expected.slope, 3)}"]  # y has two models
     assert lines[0].y[0] == pytest.approx(100 * 10 ** (expected.intercept + expected.slope * 9))
-    drawn = {model for trace in figure.data for model in (trace.customdata if trace.customdata is not None else ())}
+    drawn = {each[0] for trace in figure.data for each in (trace.customdata if trace.customdata is not None else ())}
     assert drawn == set("abcdef")  # an error of 0 has no logarithm
 
 

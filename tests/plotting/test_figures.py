@@ -167,6 +167,12 @@ def test_what_a_narrow_page_has_no_room_for_stands_below(grid):
         assert first.domain[1] - first.domain[0] > 0.3
     with pytest.raises(TestbedError, match="needs a wider page, such as --width text"):
         made("appendix_models", 234.0)
+    with pytest.raises(TestbedError, match=r"columns needs a page of [0-9]+ pt: choose some columns with --on"):
+        made("appendix_grid", 234.0)
+    grid_for_print = made("appendix_grid", 600.0)
+    for axis in (grid_for_print.layout.xaxis, grid_for_print.layout.yaxis):
+        assert len(set(axis.ticktext)) == len(axis.tickvals)
+        assert axis.tickfont.size * 72 / 96 >= 5.99
     (table,) = made("appendix_models", 397.0).data
     assert [name.replace("<br>", "") for name in table.cells["values"][0]] == list(
         paper_appendix_models.data(grid, Choice()).index

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,14 +22,19 @@ from testbed.metric_specs import decimals_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 LONGEST = 40  # rows of a table that fits on one page
-WIDEST, WIDEST_SMALLER = 72, 90  # characters in a line of a page; with smaller letters and gaps
-SMALLER, SMALLEST = r"\footnotesize\setlength{\tabcolsep}{3pt}", r"\scriptsize\setlength{\tabcolsep}{2pt}"
+WIDEST, WIDEST_SMALLER = 72, 86  # characters in a line of a page; with smaller letters and gaps
+LANDSCAPE, SMALLEST_ROOM = 515, 3.4  # points in a line in landscape; for a character of 5 points
+SMALLER = r"\footnotesize\setlength{\tabcolsep}{3pt}"
 GAP, MOST_INTERVALS = 2, 3  # characters between columns; columns with intervals that fit on a page
 CAPTIONED = r"\setlength{\LTcapwidth}{\linewidth}"
-SETUP = r"\sisetup{mode=text, detect-weight, retain-explicit-plus}"
+SETUP = r"\sisetup{mode=text, detect-weight, retain-explicit-plus}\setlength{\belowcaptionskip}{\abovecaptionskip}"
 BOLD, INTERVALS = "Bold: the best", "In brackets: 95 % intervals"
 TIED = "=: not significantly different from the best"
 TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference"
+SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$"}
+SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+SPECIAL |= {"×": r"$\times$", "κ": r"$\kappa$", "≥": r"$\geq$", "≤": r"$\leq$"}
+EXTENDED, FOREIGN = re.compile("[ÐðÞþ\u0100-\u017f]"), re.compile("[^\0-\u017f\u2010-\u2026€™]")
 PUBLISHED, DIFFERS = "$\\dagger$: published, not measured here", "$\\ast$: differs from the published value"
 
 
@@ -86,10 +92,10 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
         _column(kind, head, [row[at] for row in rows]) for at, (kind, head) in enumerate(zip(align, heads, strict=True))
     ]
     widths = [_characters(column[2]) for column in columns]
-    wide = sum(widths) + GAP * len(widths)
-    turned = max(wide, WIDEST_SMALLER) < sum(
-        max(width, len(head)) + GAP for width, head in zip(widths, heads, strict=True)
-    )
+    without = sum(widths) + GAP * len(widths)  # heads
+    whole = sum(max(width, len(head)) + GAP for width, head in zip(widths, heads, strict=True))
+    turned = whole > max(without, WIDEST_SMALLER)
+    wide = without if turned else whole
     if turned:
         columns = [
             (column[0], _turned(column[1], kind), column[2]) for column, kind in zip(columns, align, strict=True)
@@ -101,11 +107,17 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
     told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{each}.' for each in marks)])}}}"
     long = len(body) > LONGEST
     fits = long or wide <= WIDEST_SMALLER
-    setup = SETUP + ("" if wide <= WIDEST else SMALLEST if long and wide > WIDEST_SMALLER else SMALLER)
-    packages = ["booktabs", "siunitx", *["longtable"] * long, *["graphicx"] * (turned or not fits)]
+    landscape = long and wide > WIDEST_SMALLER
+    size = _fitted_size(wide)
+    fitted = rf"\fontsize{{{size}}}{{{1.2 * size:.1f}}}\selectfont\setlength{{\tabcolsep}}{{.4em}}"
+    setup = SETUP + (fitted if landscape else "" if wide <= WIDEST else SMALLER)
+    packages = ["booktabs", "siunitx", *["longtable"] * long, *["pdflscape"] * landscape]
+    packages += ["fix-cm"] * (landscape and size < 5)
+    packages += ["graphicx"] * (turned or not fits)
     if long:
         again = [r"\toprule", head, r"\midrule"]
         lines = [
+            *[r"\begin{landscape}"] * landscape,
             "{" + setup + CAPTIONED,
             rf"\begin{{longtable}}{{{spec}}}",
             told + r" \\",
@@ -113,11 +125,12 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
             r"\endfirsthead",
         ]
         lines += [*again, r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}}"]
+        lines += [r"\end{landscape}"] * landscape
     else:
         opening, closing = ("", "") if fits else (r"\resizebox{\linewidth}{!}{", "}")
         lines = [r"\begin{table}", r"\centering", setup, told, rf"{opening}\begin{{tabular}}{{{spec}}}", r"\toprule"]
         lines += [head, r"\midrule", *body, r"\bottomrule", rf"\end{{tabular}}{closing}", r"\end{table}"]
-    return "\n".join([rf"% \usepackage{{{','.join(packages)}}}", *lines])
+    return "\n".join([rf"% \usepackage{{{','.join(packages)}}}", *letters_needed("\n".join(lines)), *lines])
 
 
 def _without_intervals(rows: Cells) -> Cells:
@@ -131,8 +144,19 @@ def _without_intervals(rows: Cells) -> Cells:
     return [[bare(cell) if isinstance(cell, TableCell) else cell for cell in row] for row in rows]
 
 
+def _fitted_size(wide: int) -> float:
+    """The size of letters at which a long table of so many characters in a line fits on pages in landscape.
+
+    TeX's letters below 8 points are broader for their size, down to 5 points, below which they need fix-cm.
+    """
+    room = LANDSCAPE / wide  # points for each character
+    return round(room / 0.68, 1) if room < SMALLEST_ROOM else min(8, math.floor((room - 2) / 0.28))
+
+
 def _turned(head: str, kind: str) -> str:
-    """The head of a column of results, upwards."""
+    """The head of a column of numbers, upwards."""
+    if kind == "r":
+        return rf"\rotatebox{{90}}{{{head}}}"
     return head if kind != "S" else re.sub(r"^(\\multicolumn\{2\}\{c\})?\{(.*)\}$", r"\1{\\rotatebox{90}{\2}}", head)
 
 
@@ -212,8 +236,20 @@ def _shown(value: float, cell: TableCell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escapes LaTeX commands in a text."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-    special |= {"−": "$-$", "×": r"$\times$", "κ": r"$\kappa$", "≥": r"$\geq$"}
-    special |= {character: f"\\{character}" for character in "&%$#_{}"}
-    return "".join(special.get(character, character) for character in text)
+    """Escapes LaTeX commands in a text, and what LaTeX would set as another character, such as two hyphens."""
+    plain = re.sub(r"\s+", " ", unicodedata.normalize("NFC", text))
+    return re.sub(r"([-'`,])(?=\1)|.", lambda found: f"{found[0]}{{}}" if found[1] else _escaped(found[0]), plain)
+
+
+def _escaped(character: str) -> str:
+    return rf"\{character}" if character in "&%$#_{}" else SPECIAL.get(character, character)
+
+
+def letters_needed(table: str) -> list[str]:
+    """Comments: what a document needs for the letters of a table."""
+    foreign = "".join(dict.fromkeys(FOREIGN.findall(table)))
+    lacking = f"% pdflatex lacks {foreign}: use lualatex or xelatex with a font that has them"
+    return [
+        *([r"% \usepackage[T1]{fontenc}"] if EXTENDED.search(table) else []),
+        *([rf"{lacking} (\usepackage{{fontspec}}\setmainfont{{…}})"] if foreign else []),
+    ]

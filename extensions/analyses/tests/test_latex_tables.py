@@ -14,6 +14,7 @@ import pytest
 from stored_cells import put, samples_of, saying
 
 from testbed.db.store import Store
+from testbed.extensions.analyses.commands.latex import TableCell, escaped, letters_needed, tabular
 
 MODELS = ("net_50%", "R&D #1", r"{a}~b^c\d$")
 SETTINGS = ("val_10%", "shift & noise")
@@ -100,17 +101,33 @@ def test_a_pair_of_which_nobody_knows_the_better_one_has_no_bold_one(store: Path
     assert "bold" not in text.lower()
 
 
+def test_what_pdflatex_cannot_set_is_said() -> None:
+    assert letters_needed("résumé – 10 €") == []
+    assert letters_needed("Łódź") == [r"% \usepackage[T1]{fontenc}"]
+    assert letters_needed("模型 café 模")[0].startswith("% pdflatex lacks 模型: use lualatex or xelatex")
+    assert escaped("a--b e\u0301 <x>\n|") == r"a-{}-b é \textless{}x\textgreater{} \textbar{}"
+
+
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 def test_latex_accepts_the_tables(store: Path, ask: Callable[..., Any]) -> None:
     tables = [
         ask(*words, "--format", "latex").stdout
         for words in (("grid", "*"), ("rank", *SETTINGS), ("compare", *MODELS, "--on", *SETTINGS))
     ]
+    wide = [
+        [TableCell(0.5, 0.25, 0.75), *(TableCell(row / 50, tied=row % 2 == 0) for _ in range(12))] for row in range(45)
+    ]
+    names = [escaped(f"resnet_{row}--Łódź.ð-<2|3>_of_the_checkpoint_of_epoch_{row}") for row in range(45)]
+    heads = ["model", *(f"imagenet-c.gaussian_noise.{each}" for each in range(13))]
+    longest = [[name, *cells] for name, cells in zip(names, wide, strict=True)]
+    tables.append(tabular("l" + 13 * "S", heads, longest, ["a longtable, in landscape"]))
+    tables.append(tabular("lS", ["model", 45 * "m"], [row[:2] for row in longest[:9]], ["a broad head"]))
     lines = [line for table in tables for line in table.splitlines()]
     packages = [line.removeprefix("% ") for line in lines if line.startswith(r"% \usepackage")]  # which each names
     parts = [r"\documentclass{article}", *packages, r"\begin{document}", *tables, r"\end{document}"]
     (store / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(words, cwd=store, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+    for _ in range(3):  # until a longtable's columns have their widths
+        done = subprocess.run(words, cwd=store, capture_output=True, text=True, errors="replace", check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout

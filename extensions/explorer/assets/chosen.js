@@ -56,7 +56,7 @@
     const paired = two && rows.some(({ of }) => pairOn(index, of)(a.name, b.name)), head = [{ key: "column", label: "setting", heading: true }, { key: "metric", label: "metric" }, ...models.map(({ name }, at) => ({ key: `model-${at}`, label: short.get(name), title: name, number: true })), ...(two ? [{ key: "difference", label: "difference", number: true }] : []), ...(paired ? [{ key: "samples", label: "on the same samples" }] : [])];
     main.replaceChildren(E("h1", {}, `${models.length} models`), E("ul", { class: "legend" }, ...models.map(({ name, style }) => E("li", {}, T.mark(style), T.models.link(name, name)))),
       E("p", { class: "note" }, two ? `The difference is the first minus the second${paired ? "; it is tested where “compare samples” leads" : ", and not tested: no samples of both are stored"}.` : "Settings that most of them have come first."),
-      T.exports("models", { rows: () => [["setting", "metric", ...models.map(({ name }) => name)], ...rows.map(({ of }) => [of.name, of.metric, ...models.map(({ at }) => T.result(of, at))])] }),
+      T.exports("models", { title: `Results of ${models.length} models`, rows: () => [["setting", "metric", ...models.map(({ name }) => name)], ...rows.map(({ of }) => [of.name, of.metric, ...models.map(({ at }) => T.result(of, at))])] }),
       T.table({ id: "models", caption: "Results of the chosen models", count: rows.length, columns: head,
         rowAt: (at) => { const { of } = rows[at]; return { cells: [{ text: T.models.link(of.name, settings.get(of.name), "setting") }, of.metric, ...models.map((model) => T.beside(of, model.at, shown(of, model.at))), ...(two ? [points(of)] : []), ...(paired ? [{ text: samples(rows[at]) }] : [])] }; } }));
   }

@@ -33,9 +33,16 @@
 
   // LaTeX, as testbed grid --format latex writes it -------------------------------------------------------------------
 
-  const LONGEST = 40, WIDEST = 72, WIDEST_SMALLER = 90, SMALLER = "\\footnotesize\\setlength{\\tabcolsep}{3pt}", SMALLEST = "\\scriptsize\\setlength{\\tabcolsep}{2pt}", GAP = 2, MOST_INTERVALS = 3, SETUP = "\\sisetup{mode=text, detect-weight, retain-explicit-plus}", TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference";
-  const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--", "−": "$-$", "×": "$\\times$" };
-  const tex = (cell) => String(cell ?? "").replace(/[\\~^–−×&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
+  const LONGEST = 40, WIDEST = 72, WIDEST_SMALLER = 86, LANDSCAPE = 515, SMALLEST_ROOM = 3.4, SMALLER = "\\footnotesize\\setlength{\\tabcolsep}{3pt}", GAP = 2, MOST_INTERVALS = 3, SETUP = "\\sisetup{mode=text, detect-weight, retain-explicit-plus}\\setlength{\\belowcaptionskip}{\\abovecaptionskip}", TESTED = "paired tests with Holm's correction; without stored samples, the 95 % interval of the difference";
+  const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}", "–": "--", "−": "$-$", "×": "$\\times$", "κ": "$\\kappa$", "≥": "$\\geq$", "≤": "$\\leq$" };
+  /* Escapes commands and what LaTeX would set as another character, such as two hyphens. */
+  const tex = (cell) => String(cell ?? "").normalize("NFC").replace(/\s+/g, " ").replace(/([-'`,])(?=\1)|[\\~^<>|–−×κ≥≤&%$#_{}]/g, (each, twice) => (twice ? `${each}{}` : SPECIAL[each] || `\\${each}`));
+  const EXTENDED = /[ÐðÞþ\u0100-\u017f]/, FOREIGN = /[^\0-\u017f\u2010-\u2026€™]/gu;
+  /* Comments: what a document needs for the letters of a table. */
+  function lettersNeeded(text) {
+    const foreign = [...new Set(text.match(FOREIGN))].join("");
+    return [...(EXTENDED.test(text) ? ["% \\usepackage[T1]{fontenc}"] : []), ...(foreign ? [`% pdflatex lacks ${foreign}: use lualatex or xelatex with a font that has them (\\usepackage{fontspec}\\setmainfont{…})`] : [])];
+  }
   const { decimalsOf, fixed, FRACTION } = T.numbers, plain = (value, unit) => fixed(unit === FRACTION ? 100 * value : value, decimalsOf(unit), false, false).replaceAll("−", "-");
   const texNumber = ({ value, unit, best }) => (Number.isNaN(value) ? "{--}" : `${best ? "\\bfseries " : ""}${plain(value, unit)}`);
   function beside({ value, unit, low, high, tied, best, origin, differs }) {
@@ -56,11 +63,13 @@
     if (!further.some(Boolean)) return [spec, `{${tex(head)}}`, numbers];
     return [`${spec}@{}l`, `\\multicolumn{2}{c}{${tex(head)}}`, numbers.map((text, at) => (further[at] ? `${text} & ${further[at]}` : `${text} &`))];
   }
+  /* The names of the sources that published values, and averages of some, are from. */
+  const sourcesOf = (cells) => distinct(cells.flatMap(({ origin }) => { const [, one, some] = /^published \((.*)\)$|^average of .*?\((.*)\)$/s.exec(origin || "") || []; return one ? [one] : (some || "").split("; "); })).sort();
   const distinct = (list) => [...new Set(list.filter(Boolean))];
   /* What the numbers are, of how many samples and from where, and what the marks mean. */
   function captioned(title, cells) {
     const all = cells.filter((each) => !Number.isNaN(each.value)), sizes = all.map(({ n }) => n).filter((n) => n > 0), least = Math.min(...sizes), most = Math.max(...sizes), { count } = T.numbers;
-    const metrics = distinct(all.map((each) => each.metric)), sources = distinct(all.map(({ origin }) => isPublished(origin) && (/\((.*)\)$/.exec(origin) || [])[1])).sort();
+    const metrics = distinct(all.map((each) => each.metric)), sources = sourcesOf(all);
     const said = [title, ...(metrics.length ? [`${metrics.length > 1 ? "Metrics" : "Metric"}: ${metrics.join(", ")}`] : []), ...(sizes.length ? [`n = ${least === most ? count(most) : `${count(least)} to ${count(most)}`} samples`] : []), ...(sources.length ? [`Sources of published values: ${sources.join(", ")}`] : []), ...(all.some(({ low, high }) => low < high) ? ["In brackets: 95 % intervals"] : [])].map(tex);
     if (all.some(({ best }) => best)) said.push("Bold: the best");
     if (all.some(({ tied, best }) => tied && !best)) said.push(tex(`=: not significantly different from the best (${TESTED})`));
@@ -75,17 +84,22 @@
   }
   /* The printed characters of a column's widest cell, about. */
   const characters = (cells) => cells.reduce((most, cell) => Math.max(most, cell.replace(/\\[a-z]+ ?|[\\${}^&]/g, "").length), 0);
-  /* The head of a column of results, upwards. */
-  const turnedHead = (head) => head.replace(/^(\\multicolumn\{2\}\{c\})?\{(.*)\}$/s, "$1{\\rotatebox{90}{$2}}");
+  /* The head of a column of numbers, upwards. */
+  const turnedHead = (spec, head) => (spec === "l" ? head : spec === "r" ? `\\rotatebox{90}{${head}}` : head.replace(/^(\\multicolumn\{2\}\{c\})?\{(.*)\}$/s, "$1{\\rotatebox{90}{$2}}"));
+  /* The size of letters at which a long table fits on pages in landscape. TeX's letters below 8 points are broader for their size, down to 5 points, below which they need fix-cm. */
+  function fittedSize(wide) {
+    const room = LANDSCAPE / wide; // points for each character
+    return room < SMALLEST_ROOM ? Number((room / 0.68).toFixed(1)) : Math.min(8, Math.floor((room - 2) / 0.28));
+  }
   function latex(title, [heads, ...given]) {
     const body = fewIntervals(given);
-    const fitted = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), widths = fitted.map(([, , cells]) => characters(cells)), wide = widths.reduce((sum, own) => sum + own + GAP, 0), whole = widths.reduce((sum, own, at) => sum + Math.max(own, heads[at].length) + GAP, 0), turned = whole > WIDEST_SMALLER && whole > wide;
-    const columns = turned ? fitted.map(([own, head, cells]) => [own, own.startsWith("S") ? turnedHead(head) : head, cells]) : fitted, line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
+    const fitted = heads.map((head, at) => texColumn(head, body.map((row) => row[at]))), widths = fitted.map(([, , cells]) => characters(cells)), without = widths.reduce((sum, own) => sum + own + GAP, 0), whole = widths.reduce((sum, own, at) => sum + Math.max(own, heads[at].length) + GAP, 0), turned = whole > WIDEST_SMALLER && whole > without, wide = turned ? without : whole;
+    const columns = turned ? fitted.map(([own, head, cells]) => [own, turnedHead(own, head), cells]) : fitted, line = (cells) => `${cells.join(" & ")} \\\\`, spec = columns.map(([own]) => own).join(""), head = line(columns.map(([, own]) => own));
     const lines = body.map((_, at) => line(columns.map(([, , cells]) => cells[at]))), caption = captioned(title, body.flat().filter(isResult)), long = lines.length > LONGEST, top = ["\\toprule", head, "\\midrule"], fits = long || wide <= WIDEST_SMALLER;
-    const setup = `${SETUP}${wide <= WIDEST ? "" : long && wide > WIDEST_SMALLER ? SMALLEST : SMALLER}`;
-    const table = long ? [`{${setup}\\setlength{\\LTcapwidth}{\\linewidth}`, `\\begin{longtable}{${spec}}`, `${caption} \\\\`, ...top, "\\endfirsthead", ...top, "\\endhead", "\\bottomrule", "\\endfoot", ...lines, "\\end{longtable}}"]
+    const landscape = long && wide > WIDEST_SMALLER, size = fittedSize(wide), setup = `${SETUP}${landscape ? `\\fontsize{${size}}{${(1.2 * size).toFixed(1)}}\\selectfont\\setlength{\\tabcolsep}{.4em}` : wide <= WIDEST ? "" : SMALLER}`;
+    const table = long ? [...(landscape ? ["\\begin{landscape}"] : []), `{${setup}\\setlength{\\LTcapwidth}{\\linewidth}`, `\\begin{longtable}{${spec}}`, `${caption} \\\\`, ...top, "\\endfirsthead", ...top, "\\endhead", "\\bottomrule", "\\endfoot", ...lines, "\\end{longtable}}", ...(landscape ? ["\\end{landscape}"] : [])]
       : ["\\begin{table}", "\\centering", setup, caption, `${fits ? "" : "\\resizebox{\\linewidth}{!}{"}\\begin{tabular}{${spec}}`, ...top, ...lines, "\\bottomrule", `\\end{tabular}${fits ? "" : "}"}`, "\\end{table}"];
-    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}${turned || !fits ? ",graphicx" : ""}}`, ...table, ""].join("\n");
+    return [`% \\usepackage{booktabs,siunitx${long ? ",longtable" : ""}${landscape ? `,pdflscape${size < 5 ? ",fix-cm" : ""}` : ""}${turned || !fits ? ",graphicx" : ""}}`, ...lettersNeeded(table.join("")), ...table, ""].join("\n");
   }
   /* The results of a column, the best of some models in bold, its ties marked: a function of a model's place. */
   function marked(of, models, ties) {
@@ -104,13 +118,19 @@
     return (of, at) => cells.get(of)(at);
   }
   const entry = (key, fields) => `@misc{${key},\n${Object.entries(fields).filter(([, value]) => value).map(([name, value]) => `  ${name} = {${value}},\n`).join("")}}\n`;
-  /* An entry for measured results, if any, and one for each source of published values. */
-  function bibtex({ source, written, measured, sources }) {
-    const own = measured ? [entry("testbed_results", { title: `Results of {${tex(source)}}, evaluated with testbed`, year: written.slice(0, 4), note: `Exported ${written}` })] : [];
-    return [...own, ...sources.map((of) => entry(`published_${of.name.replace(/[^A-Za-z0-9]+/g, "_")}`, {
-      title: `Published results of {${tex(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
-      note: [of.revision && `revision ${tex(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(tex).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
+  /* An entry for results of this store, if any are shown, and one for each source of the published values shown. */
+  function bibtex({ source, written, sources }, [, ...body]) {
+    const shown = body.flat().filter((cell) => isResult(cell) && cell.origin && !Number.isNaN(cell.value)), named = new Set(sourcesOf(shown)), measured = !shown.length || shown.some(({ origin }) => !/^(published|average of published)/.test(origin));
+    const own = measured ? [entry("testbed_results", { title: `Results of {${bib(source)}}, evaluated with testbed`, year: written.slice(0, 4), note: `Exported ${written}` })] : [];
+    return [...own, ...sources.filter(({ name }) => named.has(name)).map((of, at, all) => entry(key(of, all), {
+      title: `Published results of {${bib(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
+      note: [of.revision && `revision ${bib(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(bib).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
   }
+  /* BibTeX counts braces, also escaped ones. */
+  const bib = (text) => tex(text).replaceAll("\\{", "\\textbraceleft{}").replaceAll("\\}", "\\textbraceright{}");
+  const keyed = ({ name }) => `published_${name.replace(/[^A-Za-z0-9]+/g, "_")}`;
+  /* A key of a source; numbered if those before it have the same one. */
+  const key = (of, all) => { const before = all.slice(0, all.indexOf(of)).filter((each) => keyed(each) === keyed(of)).length; return `${keyed(of)}${before ? `_${before + 1}` : ""}`; };
   /* Buttons: rows() gives a table of texts, counts and results, whose cells of models that are compared by columns it may be
      given; tex() one for LaTeX if it is another one; svg() a picture. */
   function exports(name, { rows, title = name, best, tex: table, svg }) {
@@ -118,7 +138,7 @@
     return E("div", { class: "exports" }, ...(rows ? [
       button("csv", "CSV", async () => save(`${name}.csv`, csv(sheet(await rows())), "text/csv")),
       button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(title, await rows(best && await compared(best))), "text/plain")),
-      button("bibtex", "BibTeX", async () => save(`${name}.bib`, bibtex(await T.index()), "text/plain"))] : []),
+      button("bibtex", "BibTeX", async () => save(`${name}.bib`, bibtex(await T.index(), await rows()), "text/plain"))] : []),
     ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
   }
   /* The browser's print dialog, with nothing but the picture on a sheet of its size. */

@@ -58,7 +58,7 @@
       low[model] = (doc.low[at] ?? NaN) * scale;
       high[model] = (doc.high[at] ?? NaN) * scale;
       id[model] = of(doc.evaluations, at) || 0;
-      origin[model] = of(doc.origins, at) || "average";
+      origin[model] = of(doc.origins, at);
     });
     return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, raw, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length, valued: value.reduce((sum, each) => sum + !Number.isNaN(each), 0) };
   }

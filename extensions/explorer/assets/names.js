@@ -19,7 +19,7 @@
     const on = T.pins().includes(name), settings = T.models.shortened(rows.map(({ about }) => about.name));
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity"), ...(index.disagreements ? [" ", E("a", { id: "published-about", href: T.link("published", [name], {}) }, "What is published")] : [])),
-    T.exports(name, { rows: () => [["column", "metric", "value", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, T.result(of, model.at), rank(of), of.count])] }),
+    T.exports(name, { title: `Results of ${name}`, rows: () => [["column", "metric", "value", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, T.result(of, model.at), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
       columns: [{ key: "column", label: "setting", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "metric", label: "metric" }, { key: "group", label: "group" }, { key: "source", label: "source" }],
       rowAt: (at) => {
@@ -47,7 +47,7 @@
       } });
     main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${T.numbers.counted(rows.length, "model")}; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
       E("div", { class: "controls" }, T.models.finder(state.query), setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
-      T.exports(name, { rows: () => [["model", "model_type", of.metric], ...rows.map((each) => [each.name, each.type, T.result(of, each.at)])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
+      T.exports(name, { title: `Results on ${name}`, rows: () => [["model", "model_type", of.metric], ...rows.map((each) => [each.name, each.type, T.result(of, each.at)])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
     T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });
   }
   T.view("model", { title: (state) => state.parts.join("/"), render: modelView });

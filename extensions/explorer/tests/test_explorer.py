@@ -22,6 +22,7 @@ from testbed.extensions.explorer.cells import command
 from testbed.extensions.explorer.documents import script
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
+from testbed.extensions.explorer.origins import Origins
 from testbed.extensions.explorer.overview import column_group, family_of, pretraining_of
 from testbed.formatting import bare_value, difference, fixed, interval, mean_score, p_value
 from testbed.graph.options import RunOptions
@@ -363,6 +364,9 @@ def test_averages_intervals_and_downloads(page, table, tmp_path, index, publishe
         assert f"title = {{Published results of {{{source['name']}}}}}" in written
         assert all(file.replace("_", "\\_") in written for file in source["files"])
     assert "evaluated with testbed" not in written  # nothing was
+    with Store.open(published) as store:
+        (named,) = {source["name"] for source in index["sources"]}
+        assert Origins(store, False).of_average("vgg19") == f"average of published values ({named})"
 
 
 def fit_of(table, scale: str) -> Any:

@@ -207,3 +207,16 @@ def test_questions_of_a_decision_are_answered_in_two_clicks(opened, site):
         for each in clicks:
             page.locator(each).click()
         expect(page.locator(where), question).to_contain_text(re.compile(answer, re.DOTALL))
+
+
+@drive
+def test_a_bibliography_names_the_sources_of_what_is_shown(opened, tmp_path):
+    page = opened(*SIZES["large"])
+    for columns, published, own in (("val", True, False), ("plain", False, True), ("val|plain", True, True)):
+        go(page, f"leaderboard?task=all&cols={columns}")
+        with page.expect_download() as download:
+            page.locator("#bibtex").click()
+        download.value.save_as(tmp_path / "shown.bib")
+        written = (tmp_path / "shown.bib").read_text()
+        assert (written.count("@misc{published_table,"), written.count("@misc{testbed_results,")) == (published, own)
+        assert "blog" not in written  # whose values are beside results of this store
