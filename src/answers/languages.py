@@ -85,7 +85,7 @@ def _statement(row: list[str]) -> str:
     says = rf"\s*(?:{_one_of(verbs)}){_MARKUP}[:=]?|[\s*_`\"']*[:=]"
     says += "|" if _WIDE.search(nouns[0]) else "|\\s*[—–-](?=\\s)"
     about = r"(?:\s+(?:to|for)\s[^.:\n]{1,80}?)?" if "answer" in nouns else ""
-    return rf"(?:{_one_of(nouns)}){about}[*_`\"']*(?:{says})"
+    return rf"(?:{_one_of(nouns)}){about}[*_`\"']*+(?:{says})"  # what follows can begin with more of the same marks
 
 
 IS_AFTER = "です|でした|だ|입니다|이다|이에요|예요"

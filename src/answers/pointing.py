@@ -8,11 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
 
 Columns = Mapping[str, str]
+Box = tuple[Sequence[int], Sequence[int]]  # the columns and the rows of its pixels
 
 _IN_PARENTHESES = re.compile(r"\(([-+]?\d+\.?\d*(?:,\s*[-+]?\d+\.?\d*)*?)\)")
 _IN_BRACKETS = re.compile(r"\[\s*([-+]?\d+\.?\d*,\s*[-+]?\d+\.?\d*)\s*\]")
@@ -27,15 +30,14 @@ class Region:
     def __init__(self, cell: str) -> None:
         size, *runs = cell.split()
         self.width, self.height = (int(side) for side in size.split("x"))
-        self._inside = bytearray(self.width * self.height)
-        place = 0
-        for number, run in enumerate(map(int, runs)):
-            self._inside[place : place + run] = (b"\1" if number % 2 else b"\0") * run
-            place += run
+        lengths = np.array(list(map(int, runs)), np.int64)
+        flat = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)[: self.width * self.height]
+        flat = np.pad(flat, (0, self.width * self.height - len(flat)))
+        self._inside = flat.reshape(self.height, self.width)
 
-    def has(self, x: int, y: int) -> bool:
-        """Checks whether a pixel is inside."""
-        return bool(self._inside[y * self.width + x])
+    def inside(self, box: Box) -> int:
+        """Counts the pixels of a box that are inside."""
+        return int(self._inside[np.ix_(box[1], box[0])].sum())
 
 
 def published_pointing(columns: Columns, text: str) -> Verdict:
@@ -44,12 +46,12 @@ def published_pointing(columns: Columns, text: str) -> Verdict:
         region = Region(truth(columns))
     except (ValueError, IndexError):
         return Verdict(None, 0.0, "none")
-    points = _of_objects(_unfenced(text), region) or _of_text(text, region)
-    if not points:
+    boxes = _of_objects(_unfenced(text), region) or _of_text(text, region)
+    number = sum(len(across) * len(down) for across, down in boxes)
+    if not number:
         return Verdict(None, 0.0, "none")
-    hits = sum(region.has(x, y) for x, y in points)
-    shown = "; ".join(f"{x}, {y}" for x, y in points[:20])
-    return Verdict(shown, hits / len(points), "points")
+    shown = "; ".join(f"{across[0]}, {down[0]}" for across, down in boxes[:20] if across and down)
+    return Verdict(shown, sum(map(region.inside, boxes)) / number, "points")
 
 
 def pointing(columns: Columns, text: str) -> Verdict:
@@ -70,7 +72,7 @@ def _unfenced(text: str) -> str:
     return inner.removesuffix("```").strip()
 
 
-def _of_objects(text: str, region: Region) -> list[tuple[int, int]]:
+def _of_objects(text: str, region: Region) -> list[Box]:
     """The points in objects with ``point_2d`` or ``point``, in shares, thousandths or pixels."""
     for read in (json.loads, ast.literal_eval):
         try:
@@ -93,9 +95,9 @@ def _of_objects(text: str, region: Region) -> list[tuple[int, int]]:
     return [_pixel(x, y, region) for x, y in found if x == x and y == y]
 
 
-def _of_text(text: str, region: Region) -> list[tuple[int, int]]:
+def _of_text(text: str, region: Region) -> list[Box]:
     """The points in parentheses, and all of a box of four numbers, in shares or pixels."""
-    found: list[tuple[int, int]] = []
+    found: list[Box] = []
     for match in _IN_PARENTHESES.findall(text):
         numbers = [float(number) for number in match.split(",")]
         sides = (region.width, region.height) * 2 if max(map(abs, numbers)) <= _SHARE else (1, 1, 1, 1)
@@ -103,18 +105,24 @@ def _of_text(text: str, region: Region) -> list[tuple[int, int]]:
         if len(numbers) == 2:
             found.append(_pixel(pixels[0], pixels[1], region))
         elif len(numbers) == 4:
-            found += _box(pixels, region)
+            found.append(_box(pixels, region))
     return found
 
 
-def _box(sides: Sequence[float], region: Region) -> list[tuple[int, int]]:
+def _box(sides: Sequence[float], region: Region) -> Box:
     left, right = sorted(sides[0::2])
     top, bottom = sorted(sides[1::2])
+    if max(map(abs, sides)) > _MOST_PIXELS:
+        return [], []
     across, down = range(round(left), round(right)), range(round(top), round(bottom))
     if len(across) * len(down) > _MOST_PIXELS:
-        return []
-    return [_pixel(x, y, region) for y in down for x in across]
+        return [], []
+    return [_within(x, region.width) for x in across], [_within(y, region.height) for y in down]
 
 
-def _pixel(x: float, y: float, region: Region) -> tuple[int, int]:
-    return round(min(max(x, 0), region.width - 1)), round(min(max(y, 0), region.height - 1))
+def _pixel(x: float, y: float, region: Region) -> Box:
+    return [_within(x, region.width)], [_within(y, region.height)]
+
+
+def _within(place: float, length: int) -> int:
+    return round(min(max(place, 0), length - 1))

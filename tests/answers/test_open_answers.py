@@ -183,6 +183,7 @@ SHARES += (
     "mm_niah",
     "vlm2",
     "ocrbench_v2",
+    "page_reading",
     "vtc",
     "page_task",
     "ratings",

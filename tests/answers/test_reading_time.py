@@ -16,13 +16,15 @@ REPEATED = [
     ("hidden_words", "vlmevalkit", "_", CAT),
     ("core_cognition", "vlmevalkit", "\n", LETTERS | {"question_type": "MCQ"}),
     ("vlm_blind", "vlmevalkit", "{", {"question": "?", "answer": "3", "task": "Nested Squares"}),
-    ("spatial", "vlmevalkit", "(", LETTERS),
+    ("spatial", "vlmevalkit", "<answer>A", LETTERS),
     ("caption", "default", "A,", CAT),
 ]
 
 
 @pytest.mark.parametrize(
-    ("scoring", "rules", "mark", "columns"), REPEATED, ids=[f"{scoring}, {rules}" for scoring, rules, *_ in REPEATED]
+    ("scoring", "rules", "mark", "columns"),
+    REPEATED,
+    ids=[f"{scoring}, {rules}, {mark!r}" for scoring, rules, mark, _ in REPEATED],
 )
 def test_a_reply_that_repeats_a_mark_is_read_in_time(
     scoring: str, rules: str, mark: str, columns: dict[str, str]
@@ -32,3 +34,7 @@ def test_a_reply_that_repeats_a_mark_is_read_in_time(
 
 def test_blanks_in_a_formula_are_read_in_time() -> None:
     assert plain_notation(f"${{x{' ' * LENGTH}y") == f"${{x{' ' * LENGTH}y"
+
+
+def test_marks_after_the_word_answer_are_read_in_time() -> None:
+    assert SCORINGS["multiple_choice"](LETTERS, f"answer{'*' * LENGTH} z").extracted is None

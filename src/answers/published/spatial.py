@@ -9,7 +9,8 @@ from testbed.answers.columns import truth
 from testbed.answers.verdict import Verdict
 
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\ufeff]")
-_TAGGED = re.compile(r"<\s*answer\b[^>]*>\s*([A-J]).*?<\s*/\s*answer\s*>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<\s*answer\b[^>]*>\s*([A-J])", re.IGNORECASE)
+_END_TAG = re.compile(r"<\s*/\s*answer\s*>", re.IGNORECASE)
 _OPEN, _CLOSE = r"(?:[(\[{（【]\s*)?", r"\s*[)\]}）】]?"
 _BEFORE_TAG = [
     re.compile(rf"(?<![A-Za-z])([A-F]){_CLOSE}\s*</\s*{tag}\s*>", re.IGNORECASE) for tag in ("answer", "think")
@@ -41,7 +42,7 @@ def spatial(columns: Mapping[str, str], text: str) -> Verdict:
 def _read(text: str) -> tuple[str | None, str]:
     text = _INVISIBLE.sub("", text.strip())
     tail = text[-_TAIL:]
-    tagged = _TAGGED.search(text) or _BEFORE_TAG[0].search(tail) or _BEFORE_TAG[1].search(tail)
+    tagged = _tagged(text) or _BEFORE_TAG[0].search(tail) or _BEFORE_TAG[1].search(tail)
     if tagged:
         return tagged[1].upper(), "tag"
     line = _of_lines(after_thoughts(text).splitlines()) or _of_lines(tail.splitlines())
@@ -53,6 +54,12 @@ def _read(text: str) -> tuple[str | None, str]:
     rest = "\n".join(each for each in text.splitlines() if not _OPTION_LINE.match(each))
     letters = set(_ANYWHERE.findall(rest))
     return (letters.pop(), "only letter") if len(letters) == 1 else (None, "none")
+
+
+def _tagged(text: str) -> re.Match[str] | None:
+    """The first tag with a letter that an end tag follows, wherever it does."""
+    ends = [match.start() for match in _END_TAG.finditer(text)]
+    return next(_TAG.finditer(text, 0, ends[-1]), None) if ends else None
 
 
 def after_thoughts(text: str) -> str:

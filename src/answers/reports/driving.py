@@ -50,11 +50,13 @@ def driving(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
             scores[task] = _score(task, rows, own), len(own)
     parts = {OVERALL: list(scores)} | {slice_name("task", task): [task] for task in scores}
     parts |= {slice_name("group", name): [task for task in tasks if task in scores] for name, tasks in GROUPS.items()}
-    found = [
-        WEIGHTED.metric(sum(score * size for score, size in parted) / number, number, slice=part, scorer=scorer)
-        for part, tasks in parts.items()
-        if (parted := [scores[task] for task in tasks]) and (number := sum(size for _, size in parted))
-    ]
+    found = []
+    for part, tasks in parts.items():
+        number = sum(scores[task][1] for task in tasks)
+        total = sum(score * size for score, size in map(scores.__getitem__, tasks))
+        if number or part == OVERALL:
+            value = total / number if number else None
+            found.append(WEIGHTED.metric(value, number, slice=part, scorer=scorer))
     return [*found, mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "task", rows.labels(_TASK))]
 
 

@@ -100,8 +100,6 @@ def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     labels = [None if row.get(CATEGORY) is None else row[CATEGORY].lower() for row in rows.columns]
     metrics = [mean(rows, MEAN_GRADE, scorer), *sliced(rows, MEAN_GRADE, scorer, CATEGORY, labels)]
     own = rows.where(labels, STRUCTURE)
-    if not len(own):
-        return metrics
     found = np.array([own.scores >= threshold for threshold in THRESHOLDS], np.float64)
     found[:, ~own.counted] = np.nan
     precisions = {"mean_precision": found.mean(axis=0), "precision_at_half": found[0]}

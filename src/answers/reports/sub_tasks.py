@@ -118,7 +118,7 @@ def page_reading(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         similarities(columns, text) if verdict is not None and text is not None and has_answer(columns) else {}
         for columns, text, verdict in given
     ]
-    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, kinds), mean(rows, MEAN_GRADE, scorer)]
+    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, kinds)]
     for name in _READINGS:
         spec = rate(name, LOWER) if name == "edit_distance" else rate(name)
         scored = replace(rows, scores=np.array([each.get(name, np.nan) for each in found], np.float64))
