@@ -203,13 +203,15 @@ def _evaluate(
             shown.note(line)
     try:
         if until is not None:
-            results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
+            with using(inputs):
+                results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
         else:
             report = run(registry, options, chosen_models, chosen_settings, shown)
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
-        for line in _remarks(results) if shown is not None else ():
-            shown.note(line)
+        if shown is not None:
+            for line in _remarks(results):
+                shown.note(line)
     finally:
         if shown is not None:
             shown.close()
@@ -260,10 +262,9 @@ def _until(
         other = "override" if options.override else "limit"
         raise RunError(f"until runs on more and more samples; it cannot be used with {other}")
     goal = goal_of(str(until), registry, models)
-    with using(options.inputs):
-        found = run_until(
-            registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
-        )
+    found = run_until(
+        registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
+    )
     ok = not found.interrupted and not any(cell.why for cell in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
 

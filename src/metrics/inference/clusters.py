@@ -84,12 +84,16 @@ def cluster_parts(clusters: Array, weights: Array | None = None, strata: Array |
         weights: How much each sample weighs in its stratum's mean, float array [n], above 0; None: all the same.
         strata: Array [n]: the stratum of each sample; None: there is one.
     """
-    _, cluster = np.unique(clusters, return_inverse=True)
-    stratum = np.zeros_like(cluster) if strata is None else np.unique(strata, return_inverse=True)[1]
-    number = int(stratum.max(initial=0)) + 1
-    pairs, of_sample = np.unique(cluster * number + stratum, return_inverse=True)
+    clusters, cluster = np.unique(clusters, return_inverse=True)
+    if strata is None:
+        sizes = np.bincount(cluster, weights=weights)
+        total = sizes.sum(keepdims=True)
+        return ClusterParts(cluster, np.arange(len(clusters)), np.zeros_like(clusters, int), sizes / total, total)
+    strata, stratum = np.unique(strata, return_inverse=True)
+    pairs, of_sample = np.unique(cluster * len(strata) + stratum, return_inverse=True)
+    of_cluster, of_stratum = pairs // len(strata), pairs % len(strata)
     sizes, total = np.bincount(of_sample, weights=weights), np.bincount(stratum, weights=weights)
-    return ClusterParts(of_sample, pairs // number, pairs % number, sizes / total[pairs % number], total)
+    return ClusterParts(of_sample, of_cluster, of_stratum, sizes / total[of_stratum], total)
 
 
 def freedom(clusters: Array, weights: Array | None = None, strata: Array | None = None) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from testbed.metric_specs import known_error
 from testbed.metrics.inference.clusters import freedom
-from testbed.metrics.inference.statistics import clustered_mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
@@ -153,10 +153,10 @@ class PairedMeans:
     """The t test of a mean gain [n] with clusters [n] or without; without two clusters that differ it shows nothing."""
 
     def __init__(self, gain: Array, clusters: Array | None) -> None:
-        given = np.arange(len(gain)) if clusters is None else clusters
-        mean, error = clustered_mean_and_stderr(gain, given)
+        mean, error = mean_and_stderr(gain, clusters)
         assert mean is not None
-        self._mean, self._error, self._freedom = mean, known_error(error, mean) or math.inf, freedom(given)
+        self._mean, self._error = mean, known_error(error, mean) or math.inf
+        self._freedom = max(len(gain) - 1, 1) if clusters is None else freedom(clusters)
 
     def p(self, value: float) -> float:
         """The p-value of this gain or less."""
