@@ -122,14 +122,14 @@
   function bibtex({ source, written, sources }, [, ...body]) {
     const shown = body.flat().filter((cell) => isResult(cell) && cell.origin && !Number.isNaN(cell.value)), named = new Set(sourcesOf(shown)), measured = !shown.length || shown.some(({ origin }) => !/^(published|average of published)/.test(origin));
     const own = measured ? [entry("testbed_results", { title: `Results of {${bib(source)}}, evaluated with testbed`, year: written.slice(0, 4), note: `Exported ${written}` })] : [];
-    return [...own, ...sources.filter(({ name }) => named.has(name)).map((of, at, all) => entry(key(of, all), {
+    return [...own, ...sources.filter(({ name }) => named.has(name)).map((of) => entry(key(of, sources), {
       title: `Published results of {${bib(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
       note: [of.revision && `revision ${bib(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(bib).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
   }
   /* BibTeX counts braces, also escaped ones. */
   const bib = (text) => tex(text).replaceAll("\\{", "\\textbraceleft{}").replaceAll("\\}", "\\textbraceright{}");
   const keyed = ({ name }) => `published_${name.replace(/[^A-Za-z0-9]+/g, "_")}`;
-  /* A key of a source; numbered if those before it have the same one. */
+  /* A key of a source; numbered if others of the store before it have the same one. */
   const key = (of, all) => { const before = all.slice(0, all.indexOf(of)).filter((each) => keyed(each) === keyed(of)).length; return `${keyed(of)}${before ? `_${before + 1}` : ""}`; };
   /* Buttons: rows() gives a table of texts, counts and results, whose cells of models that are compared by columns it may be
      given; tex() one for LaTeX if it is another one; svg() a picture. */

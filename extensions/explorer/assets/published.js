@@ -27,6 +27,8 @@
     return E("div", {}, others ? E("p", { class: "note" }, `${T.numbers.counted(others, "value")} of models that are not in this store; `, E("code", {}, `testbed published list ${source}`), " lists all") : null,
       T.table({ id: "models", caption: `Models of ${source}`, count: models.length, columns: [{ key: "model", label: "model", heading: true }, { key: "values", label: "values", number: true }], rowAt: (at) => ({ cells: [{ text: E("a", { href: T.link("published", [name(at)], { source }), title: name(at) }, short.get(name(at))) }, T.numbers.count(values[at])] }) }));
   }
+  /* A published value in a table that is exported. */
+  const claimed = (metric, value, unit, n, source) => ({ ...T.measured(value ?? NaN, unit), n: n ?? NaN, metric, origin: `published (${source})` });
   async function modelView(name, query, main, current) {
     const index = await T.index(), model = index.modelOf.get(name);
     if (!model) throw new Error(`There is no model ${name}`);
@@ -34,7 +36,7 @@
     if (!current()) return;
     const rows = every.filter(([setting, , , , , , , from]) => (!on || setting === on) && (!source || from === source)), unique = (place) => [...new Set(every.map((each) => each[place]))].map((each) => ({ value: each, text: each }));
     main.replaceChildren(E("h1", {}, "Published about ", T.name(name)), E("div", { class: "controls" }, T.choose("Setting", "on", [{ value: "", text: "all" }, ...unique(0), ...(on && !every.some(([setting]) => setting === on) ? [{ value: on, text: on }] : [])], on || ""), T.choose("Source", "source", [{ value: "", text: "all" }, ...unique(7)], source || "")),
-      ...(rows.length ? [T.table({ id: "claims", caption: `Published about ${name}`, count: rows.length,
+      ...(rows.length ? [T.exports(`published-${name}`, { title: `Published about ${name}`, rows: () => [["setting", "metric", "value", "source", "date", "conditions"], ...rows.map(([setting, metric, part, value, unit, n, told, from, date]) => [setting, part ? `${metric} (${part})` : metric, claimed(metric, value, unit, n, from), from, date, told])] }), T.table({ id: "claims", caption: `Published about ${name}`, count: rows.length,
         columns: [{ key: "setting", label: "setting", heading: true }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "n", label: "n", number: true }, { key: "source", label: "source" }, { key: "date", label: "date" }, { key: "conditions", label: "prompts, image size, …" }, { key: "place", label: "place" }],
         rowAt: (at) => {
           const [setting, metric, part, value, unit, n, told, from, date, place, link] = rows[at];

@@ -212,8 +212,14 @@ def test_questions_of_a_decision_are_answered_in_two_clicks(opened, site):
 @drive
 def test_a_bibliography_names_the_sources_of_what_is_shown(opened, tmp_path):
     page = opened(*SIZES["large"])
-    for columns, published, own in (("val", True, False), ("plain", False, True), ("val|plain", True, True)):
-        go(page, f"leaderboard?task=all&cols={columns}")
+    board = "leaderboard?task=all&cols="
+    for view, published, own in (
+        (f"{board}val", True, False),
+        (f"{board}plain", False, True),
+        (f"{board}val|plain", True, True),
+        ("published/vgg19", True, False),
+    ):
+        go(page, view)
         with page.expect_download() as download:
             page.locator("#bibtex").click()
         download.value.save_as(tmp_path / "shown.bib")
