@@ -8,7 +8,7 @@ from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.scorings import SCORINGS
 
 LETTERS = {"question": "Which?", "answer": "B", "A": "cat", "B": "dog"}
-LENGTH = 200_000  # of which each reader takes seconds; the square of the length would take minutes
+LENGTH = 100_000  # of which each reader takes seconds; the square of the length would take minutes
 pytestmark = pytest.mark.timeout(60)
 CAT = {"question": "?", "answer": "['a cat']"}
 REPEATED = [

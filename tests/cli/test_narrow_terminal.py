@@ -96,7 +96,7 @@ def claimed(settings: list[str], source: str) -> list[str]:
     return [f"{source.split()[0]}.csv", "--map", *told, "--source", source]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=[pytest.param("the demo", marks=pytest.mark.long), "long names"])
 def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A folder with a store of each kind of names, with recorded answers and published values, and with labels."""
     models, settings = NAMES[request.param]

@@ -240,7 +240,7 @@ def world(warm_python, root, tmp_path_factory) -> World:
     """Everything evaluated before and after all changes."""
 
     def start(script: Path, folder: Path, words: Sequence[str], given: dict[str, str]) -> str:
-        done = warm_python.run(script, words, folder, {**os.environ, **given}, anew=True)
+        done = warm_python.run(script, words, folder, {**os.environ, **given})
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout
 

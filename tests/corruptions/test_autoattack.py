@@ -35,7 +35,7 @@ def in_ball(adversarial, images, norm, eps):
     return bool((lengths(adversarial - images, norm) <= eps * (1 + 1e-4)).all())
 
 
-@pytest.mark.parametrize(("norm", "eps"), [("linf", 0.03), ("l2", 1.2)])
+@pytest.mark.parametrize(("norm", "eps"), [("linf", 0.03), pytest.param("l2", 1.2, marks=pytest.mark.long)])
 def test_it_is_no_weaker_than_pgd_and_stays_in_the_ball(digits, norm, eps):
     network, images, targets = digits
     adversarial = AutoAttack(norm, eps, BY_GRADIENT)(images, network, range(120), targets)
@@ -117,7 +117,7 @@ def test_linear_models_are_fooled_exactly_where_they_can_be(norm, name):
 # Batches ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", ["linf", "l2"])
+@pytest.mark.parametrize("norm", [pytest.param("linf", marks=pytest.mark.long), "l2"])
 def test_the_result_does_not_depend_on_batch_mates(digits, norm):
     network, images, targets = fragile(digits, 3, 0.04)
     eps, seeds = (0.08 if norm == "linf" else 1.0), [3, 1, 4]

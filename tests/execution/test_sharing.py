@@ -165,6 +165,7 @@ def test_no_sample_is_described_and_no_text_embedded_twice(on_sqlite: Together, 
     assert on_sqlite.outputs("captions").tolist() == alone.outputs("captions").tolist()
 
 
+@pytest.mark.parametrize("store_url", ["postgres", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True)
 def test_no_judge_is_asked_twice(together: Together) -> None:
     asked = captions("asked", task="judged_captions", scoring=Scoring(by="judge"))
     made = catalog(captioner("slow", slowly), captioner("judge", slowly), asked)

@@ -140,7 +140,7 @@ def test_a_figure_that_has_too_few_models_for_a_line_says_so(grid):
     assert "No line: at least 5 models of standard training are needed, 3 match" in figure.layout.title.subtitle.text
 
 
-@pytest.mark.parametrize("width", [234.0, 397.0])
+@pytest.mark.parametrize("width", [234.0, pytest.param(397.0, marks=pytest.mark.long)])
 def test_a_figure_for_print_has_letters_of_6_points_and_more(grid, width):
     for name, picture in PICTURES.items():
         figure = drawn(partial(picture.draw, picture.data(grid, Choice())), width)

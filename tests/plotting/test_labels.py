@@ -113,7 +113,6 @@ def test_drawn_names_do_not_overlap_in_any_form(published, tmp_path):
     drawn = {name: picture.draw(picture.data(grid, choice)) for name, picture in pictures.items()}
     drawn |= figures(published, ["shifts"], eval_settings=["imagenet-r"], clean="val", labels=sorted(asked))[0]
     paths = [tmp_path / f"{name}.svg" for name in drawn]
-    paths += [tmp_path / f"robustness{suffix}" for suffix in (".png", ".pdf")]
     write_images([drawn[path.stem] for path in paths], paths)
     assert all(path.stat().st_size > 1000 for path in paths)
     for name, figure in drawn.items():

@@ -335,7 +335,7 @@ def test_a_member_with_other_weights_makes_another_ensemble(lab: Any, catalog: A
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        *((BOTH, how) for how in ("together", "the member before", "override")),
+        *((BOTH, how) for how in ("together", "override")),
         ("a@temperature=val", "together"),
         ("ensemble:a@temperature=val+b", "the member before"),
     ],

@@ -26,7 +26,7 @@ from testbed.provenance import libraries
 from testbed.registry.discovery import load_plugin_file
 from testbed.tracing import access_log, versions
 
-COUNT = 100
+COUNT = 70  # two batches
 
 
 class Notebook:
@@ -254,6 +254,7 @@ RARE = {
 
 @pytest.mark.parametrize("name", RARE)
 def test_a_change_of_few_samples_is_found_where_ones_own_file_has_changed(notebook: Notebook, name: str) -> None:
+    notebook.count = 100
     notebook.write(
         "helper.py", "def dim(images):\n    images = images.clone()\n    images[:1] *= 1.0\n    return images\n"
     )

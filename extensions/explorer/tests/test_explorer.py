@@ -500,12 +500,12 @@ def test_unknown_names_in_an_address_are_said(page):
 
 
 @drive
-@pytest.mark.parametrize("place", ["model/100%", "model/%zz", "%", "leaderboard?find=%zz"])
-def test_a_malformed_address_shows_a_page_and_no_error(place, page):
-    page.evaluate("hash => { location.hash = hash; }", f"#/{place}")
-    page.wait_for_timeout(200)
-    assert heading(page)
-    go(page, "leaderboard", "#board")
+def test_a_malformed_address_shows_a_page_and_no_error(page):
+    for place in ("model/100%", "model/%zz", "%", "leaderboard?find=%zz"):
+        page.evaluate("hash => { location.hash = hash; }", f"#/{place}")
+        page.wait_for_timeout(200)
+        assert heading(page), place
+        go(page, "leaderboard", "#board")
 
 
 @drive
