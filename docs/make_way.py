@@ -30,6 +30,7 @@ LIBRARIES = ("torch", "torchvision.transforms", "sklearn.linear_model", "scipy.s
 LAST = "Evaluations.complete"  # commits the metrics of a cell
 # In one process, the methods of this channel stand for the messages of workers to the run.
 MESSAGES = "InlineChannel."
+LOG = "_Lines.emit"  # hands a log line over, to whatever shows the progress; there may be one on a loaded machine
 # Box → packages.
 BOXES: Mapping[str, Sequence[str]] = {
     "command": ("src/cli", "src/console", "src/runner"),
@@ -81,7 +82,8 @@ class Recorder:
             return
         self.files.setdefault(file)
         pair = package(origin or ""), package(file)
-        if None not in pair and pair[0] != pair[1] and not called.co_qualname.startswith(MESSAGES):
+        handed_over = called.co_qualname.startswith(MESSAGES) or (caller is not None and caller.co_qualname == LOG)
+        if None not in pair and pair[0] != pair[1] and not handed_over:
             self.calls.add((str(pair[0]), str(pair[1])))
 
     @staticmethod
