@@ -44,14 +44,17 @@
     return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "Click a cell to list its samples."),
       E("thead", {}, E("tr", {}, ...LEVELS.map(([, text]) => E("th", { scope: "col" }, text)))), E("tbody", {}, E("tr", {}, ...LEVELS.map(([key]) => E("td", {}, cellButton(key, counts[key], chosen))))));
   }
-  function statistics(found, score, meta) {
+  function statistics(found, score, meta, names) {
     const N = T.numbers, unit = found.binary ? N.FRACTION : meta.unit, value = (mean) => `${N.meanScore(mean, unit)}${unit && unit !== N.FRACTION ? ` ${unit}` : ""}`;
     const counted = found.n.toLocaleString("en") + (found.clusters ? ` in ${found.clusters.toLocaleString("en")} groups` : "");
     const rows = [["samples", counted], [`${score} of A`, value(found.first)], [`${score} of B`, value(found.second)],
       ["A − B", `${N.difference(found.difference, unit)}${unit && unit !== N.FRACTION ? ` ${unit}` : ""}`], ["verdict", T.verdict(found, meta.larger)], ["95 % interval", N.ends(found.low, found.high, unit, true)], ["p", N.pValue(found.p)]];
+    const cell = (given, low = NaN, high = NaN) => ({ value: given, unit, low, high, n: found.n, metric: score }), end = (given) => Number(given.toPrecision(10));
+    const table = () => [["evaluation", score], [`A: ${names[0]}`, cell(found.first)], [`B: ${names[1]}`, cell(found.second)], ["A − B", cell(found.difference, end(found.low), end(found.high))]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
       E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " Whole groups of samples of the data set are drawn and tested." : ""}`,
-        " Both cover the filtered samples; a single comparison needs no Holm correction. Tied: p ≥ 0.05."));
+        " Both cover the filtered samples; a single comparison needs no Holm correction. Tied: p ≥ 0.05."),
+      T.exports("comparison", { rows: table, title: `A and B on the same samples: ${T.verdict(found, meta.larger)}, p ${/^[<>]/.test(N.pValue(found.p)) ? "" : "= "}${N.pValue(found.p)}` }));
   }
   function controls(found, meta, query, logits) {
     return E("div", { class: "controls", role: "group", "aria-label": "Filters" }, S().classSelect(meta, found, query), ...S().sliceSelects(found, query),
@@ -98,7 +101,7 @@
         E("p", { class: "note" }, a.setting === b.setting ? E("span", {}, "On ", E("a", { href: T.link("samples", [metaA.setting]) }, T.name(metaA.setting)), ". ") : "Samples are matched by their ids. ",
           E("a", { href: swap }, "Swap A and B"), ". ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."),
         controls(found, metaA, query, Boolean(a.confidence || b.confidence)),
-        E("div", { class: "comparison" }, E("div", {}, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), E("p", { class: "squares" }, `${ONE[said.binary][0].toUpperCase()}${ONE[said.binary].slice(1)}: `, cellButton("one", counts.a + counts.b, chosen))), statistics(said, a.score, metaA)),
+        E("div", { class: "comparison" }, E("div", {}, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), E("p", { class: "squares" }, `${ONE[said.binary][0].toUpperCase()}${ONE[said.binary].slice(1)}: `, cellButton("one", counts.a + counts.b, chosen))), statistics(said, a.score, metaA, names)),
         E("h2", { id: "samples" }, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),
         shown.length < positions.length ? E("p", { class: "note" }, `${shown.length.toLocaleString("en")} of them are in this export.`) : "",
         await S().gallery(metaA, shown, query, tell));

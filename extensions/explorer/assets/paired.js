@@ -54,17 +54,29 @@
     };
     return [root((value) => score(value) + Z, -1, 1), root((value) => score(value) - Z, -1, 1)];
   }
-  /* The share of Student's distribution below t, and its 97.5 % quantile, as in testbed.metrics.inference.intervals. */
+  /* An integral by tanh-sinh quadrature, for functions without a slope at an end. */
+  function integral(of, from, to) {
+    let sum = 0;
+    for (let step = -45; step <= 45; step += 1) {
+      const at = (Math.PI / 2) * Math.sinh(step * 0.08);
+      sum += (0.08 * (Math.PI / 2) * Math.cosh(step * 0.08) * of((from + to) / 2 + ((to - from) / 2) * Math.tanh(at))) / Math.cosh(at) ** 2;
+    }
+    return (sum * (to - from)) / 2;
+  }
+  /* The share of Student's distribution below t >= 0, and its 97.5 % quantile; degrees of freedom may be fractions. */
   function studentBelow(t, freedom) {
-    const angle = Math.atan(t / Math.sqrt(freedom)), squared = Math.cos(angle) ** 2, odd = freedom % 2;
-    let term = freedom > 1 ? (odd ? Math.cos(angle) : 1) : 0, sum = term;
-    for (let step = 2 + odd; step < freedom - 1; step += 2) { term *= squared * (step - 1) / step; sum += term; }
-    return (1 + (odd ? (2 / Math.PI) * (angle + Math.sin(angle) * sum) : Math.sin(angle) * sum)) / 2;
+    const density = (angle) => Math.max(0, Math.cos(angle)) ** (freedom - 1);
+    return (1 + integral(density, 0, Math.atan(t / Math.sqrt(freedom))) / integral(density, 0, Math.PI / 2)) / 2;
   }
   function student(freedom) {
     if (freedom <= 100) return root((t) => studentBelow(t, freedom) - (1 + LEVEL) / 2, 0, 16);
     const powers = [(Z ** 3 + Z) / 4, (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / 96, (3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / 384];
     return powers.reduce((sum, term, at) => sum + term / freedom ** (at + 1), Z);
+  }
+  /* Satterthwaite's degrees of freedom of a mean over clusters; see testbed.metrics.inference.clusters.freedom. */
+  function freedom(sizes) {
+    const size = total(sizes), shares = sizes.map((each) => each / size), parts = shares.map((share) => share * share / (1 - share)), squares = (values) => total(values.map((each) => each * each));
+    return Math.max(1, 1 / (squares(shares) + total(parts) ** 2 - squares(parts)));
   }
   /* The interval of a mean difference: Tango's for scores of 0 and 1, else Student's over clusters; see testbed.metrics.inference.paired.difference_interval. */
   function interval(differences, sums, sizes, binary) {
@@ -73,7 +85,7 @@
     if (binary && alone) return tango(differences.filter((each) => each > 0).length, differences.filter((each) => each < 0).length, n);
     const spread = sums.reduce((all, each, at) => all + ((each - mean * sizes[at]) * (size - size / n) / (size - sizes[at])) ** 2, 0);
     const error = n > 1 ? Math.sqrt(n / (n - 1) * spread) / size : 0; // the jackknife over clusters
-    if (error > 1e-12 * Math.abs(mean)) { const half = student(n - 1) * error; return [mean - half, mean + half]; }
+    if (error > 1e-12 * Math.abs(mean)) { const half = student(freedom(sizes)) * error; return [mean - half, mean + half]; }
     return binary && differences.every((each) => each === first) ? right(n) : [NaN, NaN];
   }
   const total = (values) => values.reduce((sum, each) => sum + each, 0);

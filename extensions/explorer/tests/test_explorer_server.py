@@ -447,6 +447,12 @@ def test_a_comparison_that_the_command_calls_tied_is_tied_on_the_page(page, worl
             assert f"top1 of A\n{mean_score(of.first, FRACTION)}\n" in said
             assert f"A − B\n{difference(of.difference, FRACTION)}\nverdict\ntied\n" in said
             assert said.endswith(f"{interval(of.low, of.high, signed=True)}\np\n{p_value(of.p)}")
+        with opened.expect_download() as download:
+            opened.locator("#latex").click()
+        text = Path(download.value.path()).read_text()
+        numbers = [f"{100 * value:.2f}" for value in (of.difference, of.low, of.high)]
+        assert f"same samples: tied, p = {p_value(of.p)}." in text
+        assert "A $-$ B & {} & $\\,[{}, {}]$".format(*numbers) in text
 
 
 # Samples that only A, or only B, gets right → verdicts where more is better, where less is, and where it is unknown.
