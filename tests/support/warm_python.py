@@ -217,7 +217,7 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         faulthandler.dump_traceback_later(LIMIT, exit=True, file=2)
         os.chdir(folder)
         if not anew:  # a program begins now: what lies there already is not a result of it
-            sys.modules["testbed.tracing.named_files"]._BEGAN = time.time()
+            sys.modules["testbed.provenance.uses"]._BEGAN = time.time()
         os.environ.clear()
         os.environ.update(environment)
         if may_start_workers(argv):

@@ -60,7 +60,7 @@ class TableSource(RowSource):
         pictures: The folder, or the zip archive, of the files that the table names; nothing outside it is read.
             [default: ``images/NAME`` beside the table]
         tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
-            program reads it, see `testbed.data.tables.reading`.
+            program reads it, see `read_as_vlmevalkit`.
         md5: The MD5 digest of the published table; another digest causes a warning.
         required: The columns that must be there besides ``index``.
         answers: The column with right answers, where a table has no ``answer``; its cells are taken as that column.
