@@ -26,7 +26,7 @@ from testbed.registry import registry
 from testbed.registry.select import select
 
 SHIFTS = ("imagenet-c-bar.", "imagenet-3dcc.", "laion-c.", "imagenet-9.", "counteranimal.", "imagenet-d-", "ninco")
-SHIFTS += ("imagenet-hard", "hard-imagenet", "si-score.", "pug-imagenet")
+SHIFTS += ("imagenet-e.", "imagenet-hard", "hard-imagenet", "si-score.", "pug-imagenet")
 CORRUPTED = [f"imagenet-c.{name}.{severity}" for name in IMAGENET_C for severity in SEVERITIES]
 # The columns of ImageNet-testbed's published table; …_pm0 and …_pm10 are two metrics of one setting.
 PUBLISHED = [
