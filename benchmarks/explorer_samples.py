@@ -46,7 +46,8 @@ def fill(path: Path, samples: int, models: int, classes: int) -> None:
         run("INSERT INTO datasets VALUES (1, 'd', 'synthetic', ?, ?, ?)", (samples, names, NOW))
         rows = ((1, at, f"folder/{at:06d}.jpg", f"c{at}", str(label), None, None) for at, label in enumerate(targets))
         connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        run("INSERT INTO eval_settings (id, name, task, created_at) VALUES (1, ?, 'classification', ?)", (SETTING, NOW))
+        columns = "(id, name, node, task, created_at)"
+        run(f"INSERT INTO eval_settings {columns} VALUES (1, ?, '', 'classification', ?)", (SETTING, NOW))
         run("INSERT INTO definitions (digest, kind, content) VALUES ('v', 'view', ?)", (view,))
         run("INSERT INTO definitions (digest, kind, content) VALUES ('f', 'forward', '{}')")
         for number in range(1, models + 1):
