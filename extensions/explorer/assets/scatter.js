@@ -158,7 +158,7 @@
   }
   async function robustnessView(state, main, current) {
     const index = await T.index();
-    if (!accuracies(index).length) throw new Error("There are no accuracies");
+    if (accuracies(index).length < 2) throw new Error("Effective robustness needs accuracies on two settings");
     const given = await axes(index, state.query), found = await pairs(index, given, shows(index, state.query)), { x, y, line, rows } = found, lines = await others(index, given);
     if (!current()) return;
     const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y)).map((each, at) => ({ ...each, place: at + 1 })), shown = T.models.first(sorted, (each) => each.model.name), names = T.models.cells(shown.map((each) => each.model.name));

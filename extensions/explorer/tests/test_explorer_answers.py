@@ -310,6 +310,17 @@ def test_shading_ranks_latex_and_the_sentence_are_of_the_same_paired_tests(view,
 
 
 @drive
+def test_views_of_two_settings_say_so_where_there_is_one(page, tmp_path):
+    with Store.create(str(tmp_path / "one.db")) as made:
+        measured(made, "a", "photos")
+        explorer = make_explorer(made, registry, None, "one.db")
+        write(tmp_path / "site", explorer, samples_part(explorer), Pictures(made, registry), {})
+    for view, what in (("plot", "A plot"), ("robustness", "Effective robustness")):
+        opened = page(view, address=(tmp_path / "site" / "index.html").as_uri())
+        assert f"{what} needs accuracies on two settings" in opened.locator("main").inner_text()
+
+
+@drive
 def test_where_the_best_is_left_out_ties_are_with_the_best_of_the_others(page, pairs):
     opened = page("leaderboard?cols=photos&find=-a", address=pairs[1])
     opened.wait_for_selector("td.tied")
