@@ -61,7 +61,7 @@ _SCALE = 1000
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of an answer.
+    """The parts that are read of an answer.
 
     Attributes:
         said: The option, number or box; None if there is none.

@@ -219,7 +219,7 @@ def _evaluate(
 
 
 def _remarks(results: Results) -> list[str]:
-    """What the user should see of a run besides its results, as `testbed run` reports it."""
+    """Lines about a run that the user should see besides its results, as `testbed run` prints them."""
     from testbed.models.base.normalize import SPLIT_OFF
 
     lines = results.left_out[:SHOWN_REASONS]

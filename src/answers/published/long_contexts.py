@@ -79,7 +79,7 @@ def scored(rule: Rule, right: Any, texts: Sequence[str]) -> Verdict:
 
 
 def after(columns: Columns, text: str) -> str:
-    """What follows "Answer:", or the word of the task, in an answer; else the answer."""
+    """The text after "Answer:", or after the word of the task, in an answer; else the answer."""
     word = _BEFORE.get(columns.get("task", ""), "Answer:")
     _, found, rest = _cut(text, word)
     said = (rest if found else text).strip()
