@@ -40,7 +40,7 @@ def form_of(path: Path) -> str | None:
     with open(path, "rb") as file:
         head = file.read(_HEAD)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return ARRAYS if is_of_torch(path) or _is_of_numpy(path) else ZIP
+        return ARRAYS if _begins_as_arrays(head) and _holds_arrays(path) else ZIP
     if head.startswith(b"PAR1"):
         return PARQUET
     if head[257:262] == b"ustar" or (head.startswith(_COMPRESSED) and tarfile.is_tarfile(path)):
@@ -59,9 +59,15 @@ def is_of_torch(path: Path) -> bool:
     return any(name.partition("/")[2] == "data.pkl" for name in _members(path))
 
 
-def _is_of_numpy(path: Path) -> bool:
+def _begins_as_arrays(head: bytes) -> bool:
+    """Checks the name of a zip file's first member: listing a million of them takes seconds."""
+    first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    return first.endswith(b".npy") or re.match(rb"[^/]+/(?:data\.pkl|\.|version|byteorder)", first) is not None
+
+
+def _holds_arrays(path: Path) -> bool:
     names = _members(path)
-    return bool(names) and all(name.endswith(".npy") for name in names)
+    return is_of_torch(path) or (bool(names) and all(name.endswith(".npy") for name in names))
 
 
 def _members(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ import torch
 
 from testbed.errors import WeightsError
 from testbed.inputs import Inputs, Preprocessing, using
+from testbed.models.loading import saved as saved_options
 from testbed.registry import registry
 
 pytestmark = pytest.mark.usefixtures("library_lists")
@@ -69,6 +70,16 @@ def test_the_normalization_in_the_file_is_used_and_said(tmp_path: Path, state: S
     assert (model.normalization.mean, model.normalization.std) == (pytest.approx(MEAN), pytest.approx(STD))
     assert "in net.pth, the rest from the published weights" in model.preprocessing_from
     assert not [remark for remark in model.remarks if "mean" in remark or "mu" in remark]
+
+
+def test_a_file_is_read_once_for_it(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = saved(tmp_path, SAVED["RobustBench"](state))
+    first: Any = registry.get_model(name)
+    opened: list[Any] = []
+    monkeypatch.setattr(saved_options, "open_checkpoint", lambda *given, **_: opened.append(given))
+    saved_options._opened.cache_clear()  # as a new process has it
+    again: Any = registry.get_model(name)
+    assert (again.normalization.mean, opened) == (first.normalization.mean, [])
 
 
 def test_pixels_that_the_network_takes_as_they_are_are_not_normalized(tmp_path: Path, state: State) -> None:

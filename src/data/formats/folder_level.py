@@ -11,7 +11,7 @@ from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_folder import class_folders, entries, image_files
 from testbed.data.left_out import LeftOutLog, is_hidden, printable
 from testbed.errors import DataError
-from testbed.registry.data_files import LINES, PARQUET, TABLE, form_of
+from testbed.registry.data_files import LINES, TABLE, form_of
 
 FOLDER_PREFIX = "folder/"
 # What people call the parts of a data set. A class may have such a name; its folder then has images of its own.
@@ -76,11 +76,8 @@ def _beside(root: Path, images: Path) -> str:
 def _lists(file: Path, images: Path) -> bool:
     """Checks whether a file is a table of some of a folder's images."""
     try:
-        form = form_of(file)
-        if form not in (TABLE, LINES, PARQUET):
+        if form_of(file) not in (TABLE, LINES):
             return False
-        if form == PARQUET:
-            return True
         with file.open(encoding="utf-8-sig", errors="replace") as lines:
             words = re.findall(r"[^\s,;\"]+", "".join(islice(lines, _FIRST_LINES)))
     except OSError:

@@ -8,7 +8,7 @@ and ``normalizer.new_std``. The architectures here have no such layer, so the nu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,28 +42,33 @@ def may_normalize(loaded: Any) -> bool:
     return any(True for _ in _pairs(loaded))
 
 
-def normalization_in(loaded: Any, what: str) -> SavedNormalization | None:
-    """Returns the normalization of images among a file's tensors; None if there is none.
-
-    Args:
-        loaded: The content of the file.
-        what: The file, for messages.
-
-    Raises:
-        WeightsError: If it holds several that differ.
-    """
+def normalizations_in(loaded: Any) -> list[SavedNormalization]:
+    """Returns the different normalizations of images among the tensors of a file's content."""
     held: dict[tuple[Any, Any], SavedNormalization] = {}
     for names, mean, std in _pairs(loaded):
         found = _normalization(names, _numbers(mean), _numbers(std))
         if found is not None:
             held.setdefault((found.mean, found.std), found)
+    return list(held.values())
+
+
+def the_only(held: Sequence[SavedNormalization], what: str) -> SavedNormalization | None:
+    """Returns the one that a file has; None if there is none.
+
+    Args:
+        held: Those of the file.
+        what: The file, for messages.
+
+    Raises:
+        WeightsError: If it has several.
+    """
     if len(held) > 1:
-        listed = "; ".join(f"{one.names[0]} {_words(one.mean)}, std {_words(one.std)}" for one in held.values())
+        listed = "; ".join(f"{one.names[0]} {_words(one.mean)}, std {_words(one.std)}" for one in held)
         raise WeightsError(
             f"{what} holds several normalizations of images ({listed}), and nothing shows which of them is meant: give"
             " --mean and --std"
         )
-    return next(iter(held.values()), None)
+    return held[0] if held else None
 
 
 def _words(numbers: tuple[float, ...]) -> str:

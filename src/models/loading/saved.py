@@ -32,8 +32,15 @@ from testbed.models.base.class_order import (
     listed,
 )
 from testbed.models.base.transform import INTERPOLATIONS
+from testbed.models.checkpoints import entries as checkpoint_entries
+from testbed.models.checkpoints import normalization
 from testbed.models.checkpoints.entries import FoundState, found_in
-from testbed.models.checkpoints.normalization import SavedNormalization, may_normalize, normalization_in
+from testbed.models.checkpoints.normalization import (
+    SavedNormalization,
+    may_normalize,
+    normalizations_in,
+    the_only,
+)
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.registry.remembered_facts import remembered
 
@@ -106,13 +113,20 @@ def _own_normalization(path: Path) -> SavedNormalization | None:
     asked = active().preprocessing
     if asked.mean is not None and asked.std is not None:
         return None  # several in the file need no decision then
+
+    def find() -> list[list[Sequence[Any]]]:
+        held = normalizations_in(open_checkpoint(path)) if may_normalize(contents(path)) else []
+        return [[one.mean, one.std, one.names] for one in held]
+
     try:
-        if not may_normalize(contents(path)):
-            return None
-        loaded = open_checkpoint(path)
-    except WeightsError:
+        stamp = os.stat(path)
+        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
+        code: list[str | Path] = [str(normalization.__file__), str(checkpoint_entries.__file__)]
+        found = remembered("normalization", key, ["torch", "safetensors"], code, find)
+    except (OSError, WeightsError):  # loading reports it
         return None
-    return normalization_in(loaded, f"the checkpoint {path}")
+    held = [SavedNormalization(*(tuple(part) for part in parts)) for parts in found]
+    return the_only(held, f"the checkpoint {path}")
 
 
 def _of_tests(options: Mapping[str, Any], where: str, preprocessing: Preprocessing) -> str:
