@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from testbed.api.definitions import registered
-from testbed.data.at_hand.kept import keep
-from testbed.data.at_hand.objects import FORMS, is_arrays, is_pairs
+from testbed.data.at_hand.kept import Items, keep
+from testbed.data.at_hand.objects import FORMS, is_arrays, is_lists, is_pairs
 from testbed.data.at_hand.objects import items_of as samples_of
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity.describe import digest
 from testbed.registry import registry
 
+Found = str | Path | EvalSetting | Items
 
-def setting_names(eval_settings: Any) -> list[str]:
-    """Returns the names of eval settings, after registering definitions and keeping the data of objects.
+
+def found_settings(eval_settings: Any) -> list[Found]:
+    """Returns the names and definitions of eval settings, and the samples of objects. Keeps and registers nothing.
 
     Args:
         eval_settings: Names, paths, definitions and objects with data: one, several, or a mapping from names for people
@@ -26,24 +29,43 @@ def setting_names(eval_settings: Any) -> list[str]:
         DefinitionError: If one is of an unknown kind; nothing is read from it.
         DataError: If the data of an object cannot be used.
     """
-    named = list(_named(eval_settings))
-    kinds = [each if isinstance(each, str | Path | EvalSetting) else samples_of(each, name) for name, each in named]
-    for kind, (_, each) in zip(kinds, named, strict=True):
-        if kind is None:
+    found = []
+    for name, thing in _named(eval_settings):
+        known = thing if isinstance(thing, str | Path | EvalSetting) else samples_of(thing, name)
+        if known is None:
+            hint = "; pass a list of the samples" if isinstance(eval_settings, Iterator) else ""
             raise DefinitionError(
-                f"an object of type {type(each).__name__} is neither an eval setting nor data in a known form;"
+                f"an object of type {type(thing).__name__} is neither an eval setting nor data in a known form{hint};"
                 f" expected a name, an EvalSetting, {FORMS}; for any other data set, derive a source of your own from"
                 " testbed.data.source.ImageSource"
             )
+        found.append(known)
+    return found
+
+
+def setting_names(found: Sequence[Found]) -> list[str]:
+    """Returns the names of eval settings, after registering definitions and keeping the samples of objects."""
     words = []
-    for kind in kinds:
-        if isinstance(kind, str | Path):
-            words.append(str(kind))
-        elif isinstance(kind, EvalSetting):
-            words.append(registered(kind, registry.eval_settings, registry.add_eval_setting))
-        elif kind is not None:
-            words.append(keep(kind))
+    for thing in found:
+        if isinstance(thing, EvalSetting):
+            words.append(registered(thing, registry.eval_settings, registry.add_eval_setting))
+        else:
+            words.append(keep(thing) if isinstance(thing, Items) else str(thing))
     return words
+
+
+def transforms_of(found: Sequence[Found]) -> list[Any]:
+    """Returns the transforms that objects apply to their pictures, each once."""
+    different: dict[str, Any] = {}
+    for thing in found:
+        for transform in thing.aside().transforms if isinstance(thing, Items) else ():
+            different.setdefault(digest(transform), transform)
+    return list(different.values())
+
+
+def notes_of(found: Sequence[Found]) -> list[str]:
+    """Returns lines about what is not used of objects, each once."""
+    return list(dict.fromkeys(note for thing in found if isinstance(thing, Items) for note in thing.aside().notes))
 
 
 def _named(given: Any) -> Iterator[tuple[str | None, Any]]:
@@ -61,4 +83,4 @@ def _is_one(given: Any) -> bool:
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence | Set | Iterator | MappingView)
-    return not several or is_arrays(given) or is_pairs(given)
+    return not several or is_arrays(given) or is_lists(given) or is_pairs(given)

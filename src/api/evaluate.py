@@ -6,10 +6,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.api.data_at_hand import setting_names
+from testbed.api.data_at_hand import found_settings, notes_of, setting_names, transforms_of
 from testbed.api.models_at_hand import Beside, model_names
 from testbed.api.results import Results
 from testbed.errors import DefinitionError, RunError
@@ -187,11 +188,12 @@ def _evaluate(
         registry.load(options.plugins)
         inputs = replace(inputs, own_names=own_names_of(options.db_url))
     with using(inputs):
-        written, chosen_name = model_names(models, beside)
+        settings_found = found_settings(eval_settings)
+        written, chosen_name = model_names(models, replace(beside, of_data=partial(transforms_of, settings_found)))
         found = select(registry.models, registry.model_collections, written)
         chosen_models, inputs, said = with_short_names(registry, found, inputs, options.db_url, chosen_name)
     with using(inputs):
-        named = setting_names(eval_settings)
+        named = setting_names(settings_found)
         words, inputs = settings_of_folders(registry, named, inputs)
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
@@ -199,7 +201,7 @@ def _evaluate(
     trackers = _trackers(log, options, until)
     shown = progress_here() if progress else None
     if shown is not None:
-        for line in said:
+        for line in [*said, *notes_of(settings_found)]:
             shown.note(line)
     try:
         if until is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -37,11 +37,13 @@ class Beside:
         transform: Function from a PIL image to a tensor; None for the model's own.
         name: Name of the only model; None derives one from its architecture and content.
         preprocessing: The values of ``image_size``, ``mean``, ``std`` and ``interpolation``.
+        of_data: Returns the different transforms of the data sets at hand, for models that have none.
     """
 
     transform: Any = None
     name: str | None = None
     preprocessing: Preprocessing = NOTHING
+    of_data: Callable[[], Sequence[Any]] = tuple
 
 
 def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], str | None]:
@@ -162,12 +164,19 @@ def _prepared(thing: Any, beside: Beside, own: Preparation | None = None, size: 
             )
         return prepared_by(beside.transform, owner)
     found = of_options(beside.preprocessing, owner, size) or own
-    if found is None:
-        raise DefinitionError(
-            f"{owner} does not say how to prepare images for it; give transform=…, a function from a PIL image to a"
-            " tensor, as in testbed.evaluate(net, …, transform=weights.transforms())"
-        )
-    return found
+    return found or _prepared_by_data(beside.of_data(), owner)
+
+
+def _prepared_by_data(transforms: Sequence[Any], owner: str) -> Preparation:
+    """Returns the preparation that the data sets at hand do; raises DefinitionError if they do none, or several."""
+    if len(transforms) == 1:
+        return prepared_by(transforms[0], owner, "the transform of the data set")
+    if transforms:
+        raise DefinitionError(f"{owner}: the data sets have {len(transforms)} different transforms; give transform=…")
+    raise DefinitionError(
+        f"{owner} does not say how to prepare images for it; give transform=…, a function from a PIL image to a"
+        " tensor, as in testbed.evaluate(net, …, transform=weights.transforms())"
+    )
 
 
 def _words(preprocessing: Preprocessing) -> list[str]:

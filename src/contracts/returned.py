@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from testbed.errors import RunError
 
 SLACK = 1e-3  # by which images may leave [0, 1]: rounding
 FAR = 4.0  # by which perturbed images may leave it: noise that is not cut off is less
+SHOWN = 4  # parts of a result that a message describes
 _ROWS = 8  # so few rows may have the same sum by chance
 _SAME = 1e-3
 
@@ -127,6 +129,8 @@ def logits(model: str, returned: Any, count: int) -> torch.Tensor:
             return returned
         raise RunError(f"{model}: logits are floats, got {returned.dtype}")
     hint = "; return its .logits" if isinstance(getattr(returned, "logits", None), torch.Tensor) else ""
+    if isinstance(returned, tuple | list | Mapping):
+        hint = "; return the logits alone, as in lambda images: network(images)[0] (in a definition: classify=…)"
     raise RunError(f"{model}: logits of shape ({count}, classes) were expected, got {_told(returned)}{hint}")
 
 
@@ -146,7 +150,12 @@ def _told(returned: Any) -> str:
     if isinstance(returned, torch.Tensor):
         kind = "a tensor" if returned.is_floating_point() else f"{returned.dtype}"
         return f"{kind} of shape {tuple(returned.shape)}"
-    return f"{type(returned).__name__}"
+    kind = type(returned).__name__
+    if isinstance(returned, Mapping):
+        return f"{kind} with {', '.join(f'{key}: {_told(value)}' for key, value in list(returned.items())[:SHOWN])}"
+    if isinstance(returned, tuple | list):
+        return f"{kind} of {', '.join(map(_told, returned[:SHOWN]))}"
+    return kind
 
 
 def doubts_about_logits(values: torch.Tensor) -> str:

@@ -29,15 +29,16 @@ def pictures(tmp_path, monkeypatch):
 class Photos(torch.utils.data.Dataset):
     """A map-style data set that counts what is read."""
 
-    def __init__(self, pictures, change=lambda image: image, label=lambda label: label):
-        self.pictures, self.change, self.label, self.read = pictures, change, label, 0
+    def __init__(self, pictures, change=lambda image: image, label=lambda label: label, more=()):
+        self.pictures, self.change, self.label, self.more, self.read = pictures, change, label, more, 0
 
     def __len__(self):
         return len(self.pictures.labels)
 
     def __getitem__(self, place):
         self.read += 1
-        return self.change(Image.open(self.pictures.paths[place])), self.label(self.pictures.labels[place])
+        image, label = Image.open(self.pictures.paths[place]), self.pictures.labels[place]
+        return self.change(image), self.label(label), *self.more
 
 
 def tensor(image):
@@ -55,6 +56,9 @@ FORMS = {
     "TensorDataset": lambda p: torch.utils.data.TensorDataset(
         torch.from_numpy(p.pixels).permute(0, 3, 1, 2) / 255, torch.tensor(p.labels)
     ),
+    "DataLoader": lambda p: torch.utils.data.DataLoader(Photos(p), batch_size=3, shuffle=True, num_workers=1),
+    "three values": lambda p: Photos(p, label=str, more=("x.png",)),
+    "two lists": lambda p: ([image for image, _ in Photos(p)], p.labels),
     "NHWC": lambda p: (p.pixels, p.labels),
     "NCHW": lambda p: (p.pixels.transpose(0, 3, 1, 2), np.array(p.labels)),
     "float torch NHWC": lambda p: (torch.from_numpy(p.pixels / 255).float(), torch.tensor(p.labels)),
@@ -197,7 +201,16 @@ def test_a_faulty_one_beside_others_is_refused_before_these_are_read(pictures, t
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: torch.utils.data.DataLoader(Photos(p)), "pass its dataset: loader.dataset"),
+        (
+            lambda p: torch.utils.data.DataLoader(Photos(p), collate_fn=list),
+            "its own collate_fn; pass its dataset: loader.dataset",
+        ),
+        (
+            lambda p: torch.utils.data.DataLoader(
+                Photos(p), sampler=torch.utils.data.WeightedRandomSampler([1.0] * COUNT, COUNT)
+            ),
+            "draws other samples each time",
+        ),
         (lambda p: torch.utils.data.ChainDataset([]), "is an iterable dataset, which has no positions"),
         (lambda p: p.pixels, r"no labels; pass both, as \(X, y\)"),
         (lambda p: (p.pixels.astype(float), p.labels), "values from 2 to 255; expected floats in .*divide them by 255"),
@@ -210,8 +223,8 @@ def test_a_faulty_one_beside_others_is_refused_before_these_are_read(pictures, t
         (lambda p: (p.pixels, [-1] * COUNT), "sample 0 has the label -1; .*hidden test splits"),
         (lambda p: (p.pixels, [0.5] * COUNT), "sample 0 has the label 0.5; expected a class index"),
         (
-            lambda p: Photos(p, lambda image: tensor(image) * 2 - 1),
-            "Photos: sample 0 has values from -.*already normal",
+            lambda p: [*zip(p.pixels / 127.5 - 1, p.labels, strict=True)],
+            "sample 0 has values from -.*already normalized?.*and the transform as transform=…",
         ),
         (lambda p: Photos(p, lambda image: torch.rand(3, 8, 8)), "another image each time that it is read"),
         (lambda p: Photos(p, lambda image: 1 / 0), "sample 0 cannot be read: ZeroDivisionError"),
@@ -241,11 +254,16 @@ def test_files_that_are_gone_count_as_wrong_and_are_named(pictures, tmp_path):
 
 
 def test_names_and_definitions_stay_what_they_were(tmp_path):
-    from testbed.api.data_at_hand import setting_names
+    from testbed.api.data_at_hand import found_settings
+    from testbed.api.data_at_hand import setting_names as names_of
     from testbed.eval_settings.digits import DigitsDataset
     from testbed.eval_settings.eval_setting_base import EvalSetting
 
     setting = EvalSetting("digits-at-hand", DigitsDataset("test"), size=540)
+
+    def setting_names(given):
+        return names_of(found_settings(given))
+
     assert setting_names(setting) == ["digits-at-hand"]
     assert setting_names(("digits", Path("x"), setting)) == ["digits", "x", "digits-at-hand"]
     assert setting_names(name for name in ("a", "b")) == ["a", "b"]

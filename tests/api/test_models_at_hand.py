@@ -25,6 +25,7 @@ import testbed
 from testbed.errors import TestbedError
 
 FILES: list[Path] = []
+RANDOM = transforms.Compose([transforms.RandomHorizontalFlip(), *WHOLE.transforms])
 EARLY = transforms.Compose([*IMAGES.transforms, transforms.Normalize(MEAN, STD), lambda image: image.clone()])
 LARGE = transforms.Compose([transforms.Resize((32, 32)), transforms.PILToTensor(), lambda image: image.float()])
 
@@ -142,6 +143,30 @@ def test_a_network_of_one_channel_sees_pictures_after_corruptions(evaluate):
     assert "whole, after corruptions" in found.preprocessing[0]
 
 
+@pytest.mark.parametrize("transform", [EARLY, LARGE, lambda image: WHOLE(image)], ids=["early", "0 to 255", "function"])
+def test_a_transform_that_normalizes_inside_is_applied_whole_after_corruptions(evaluate, transform):
+    net = network()
+    found, logits = evaluate(net, transform=transform)
+    assert np.allclose(logits, logits_by_hand(net, FILES, transform), atol=1e-4)
+    assert "whole, after corruptions" in found.preprocessing[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_network_in_another_precision_runs_in_it(evaluate, dtype):
+    net = network().to(dtype)
+    _, logits = evaluate(net, transform=WHOLE)
+    by_hand = logits_by_hand(lambda images: net(images.to(dtype)).float(), FILES)
+    assert np.allclose(logits, by_hand, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-3)
+
+
+def test_a_network_that_returns_more_than_logits_says_what_it_returns(folder, tmp_path):
+    net = network()
+    found = testbed.evaluate(lambda x: (net(x), x), folder, transform=WHOLE, db=str(tmp_path / "x.db"), progress=False)
+    why = found.failed.reason.item()
+    assert "got tuple of a tensor of shape (" in why
+    assert "lambda images: network(images)[0]" in why
+
+
 def test_a_function_of_images(evaluate):
     found, logits = evaluate(lambda images: images.mean((2, 3)), transform=IMAGES)
     assert np.allclose(logits, logits_by_hand(lambda images: images.mean((2, 3)), FILES, IMAGES), atol=1e-5)
@@ -228,8 +253,13 @@ class Opaque:
         (torch.nn.Linear, {}, r"Linear is a class; give an object of it, as Linear\(…\)"),
         (network(), {}, "Sequential does not say how to prepare images for it; give transform=…"),
         (network(), {"transform": 5}, "transform is a function from a PIL image to a tensor"),
-        (network(), {"transform": EARLY}, r"makes numbers from -\d\S* to .*; put Normalize last"),
-        (network(), {"transform": LARGE}, r"makes numbers from \d to 25\d, while .*; divide by 255"),
+        (network(), {"transform": RANDOM}, r"makes something else each time for the same picture \(random crops"),
+        (
+            network(),
+            {"transform": lambda image: {"image": IMAGES(image)}},
+            r"a dict with image; .*\['image'\]",
+        ),
+        (network(), {"transform": transforms.Normalize(MEAN, STD)}, "put torchvision's ToTensor before it"),
         (network(), {"transform": transforms.Resize(8)}, "makes a PIL image; end it with torchvision's ToTensor"),
         (network(), {"transform": transforms.PILToTensor()}, "makes a tensor of torch.uint8"),
         (network(), {"transform": WHOLE, "mean": MEAN}, "give transform=… or mean, not both"),

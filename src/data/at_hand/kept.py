@@ -37,6 +37,19 @@ IMAGES = "images"  # the file with them, in a folder of the cache
 _INDEX = "index.json"
 
 
+@dataclass(frozen=True)
+class Aside:
+    """What an object has besides pictures and labels.
+
+    Attributes:
+        transforms: The transforms that it applies to its pictures, which `Items.read` returns from before them.
+        notes: Lines about what is not used of it.
+    """
+
+    transforms: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 @dataclass
 class Items:
     """The samples of an object, which are read when they are needed.
@@ -47,6 +60,7 @@ class Items:
         read: Maps a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
         class_names: The name of each class, if the object has them.
         on_disk: True if every image is a file.
+        aside: Returns what else the object has; may read samples.
     """
 
     label: str
@@ -54,6 +68,7 @@ class Items:
     read: Callable[[int], tuple[Any, Any]]
     class_names: Sequence[str] | None = None
     on_disk: bool = False
+    aside: Callable[[], Aside] = Aside
 
     def id_of(self, position: int) -> str:
         """The name of a sample that has none of its own."""

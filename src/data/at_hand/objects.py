@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.data.at_hand.kept import Items
+from testbed.data.at_hand.kept import Aside, Items
+from testbed.data.at_hand.own_transform import as_returned
 from testbed.data.at_hand.pictures import is_array, is_tensor
-from testbed.data.at_hand.tables import Table, columns_of, picture_in
+from testbed.data.at_hand.tables import Table
+from testbed.data.at_hand.torch_data import torch_items
 from testbed.errors import DataError
+from testbed.registry.data_files import is_picture
 
 FORMS = (
     "a path, (X, y) arrays, a list of (path, label), a DataFrame with a column of images and one of labels, a torch"
@@ -30,7 +32,7 @@ def items_of(value: Any, label: str | None = None) -> Items | None:
     Raises:
         DataError: If it is almost such an object; the message explains what to pass.
     """
-    for find in (_of_torch, _of_hub, _of_frame, _of_arrays, _of_pairs):
+    for find in (torch_items, _of_hub, _of_frame, _of_arrays, _of_lists, _of_pairs):
         items = find(value)
         if items is not None:
             items.label = label or items.label
@@ -53,107 +55,23 @@ def is_arrays(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and is_array(value[0]) and not _is_single(value[0])
 
 
+def is_lists(value: Any) -> bool:
+    """Checks whether a value is (list of images, labels), each image being a picture or the path of one."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and isinstance(value[0], list | tuple)
+        and len(value[0]) > 0
+        and all(_is_picture(image) or (isinstance(image, str | Path) and is_picture(str(image))) for image in value[0])
+    )
+
+
 def _is_single(value: Any) -> bool:
     return getattr(value, "ndim", 0) < 2
 
 
 def _is_picture(value: Any) -> bool:
     return type(value).__module__.startswith("PIL.") or (is_array(value) and not _is_single(value))
-
-
-# torch ------------------------------------------------------------------------------------------------------------
-
-
-def _of_torch(value: Any) -> Items | None:
-    data = sys.modules.get("torch.utils.data")
-    if data is None:
-        return None
-    if isinstance(value, data.DataLoader):
-        raise DataError("a DataLoader has images in batches, after a transform; pass its dataset: loader.dataset")
-    if not isinstance(value, data.Dataset):
-        return None
-    if isinstance(value, data.IterableDataset) or not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
-        raise DataError(
-            f"{type(value).__name__} is an iterable dataset, which has no positions; pass a map-style one, with"
-            " __len__ and __getitem__"
-        )
-    if isinstance(value, data.Subset):
-        inner = _of_torch(value.dataset)
-        return None if inner is None else _some_of(inner, value.indices)
-    if isinstance(value, data.ConcatDataset):
-        return _joined([part for part in map(_of_torch, value.datasets) if part is not None])
-    return _files_of_folder(value) or _of_dataset(_without_transform(value))
-
-
-def _some_of(items: Items, indices: Sequence[Any]) -> Items:
-    chosen = [int(index) for index in indices]
-    return Items(items.label, len(chosen), lambda place: items.read(chosen[place]), items.class_names, items.on_disk)
-
-
-def _joined(parts: Sequence[Items]) -> Items:
-    names = [None if part.class_names is None else list(part.class_names) for part in parts]
-    if any(name != names[0] for name in names):
-        raise DataError("the parts of the ConcatDataset have different lists of classes; evaluate them one by one")
-    places = [(part, position) for part in parts for position in range(part.count)]
-
-    def read(place: int) -> tuple[Any, Any]:
-        part, position = places[place]
-        return part.read(position)
-
-    return Items(parts[0].label, len(places), read, names[0], all(part.on_disk for part in parts))
-
-
-def _files_of_folder(value: Any) -> Items | None:
-    """The files of torchvision's ImageFolder, which need not be decoded to be evaluated."""
-    folder = sys.modules.get("torchvision.datasets.folder")
-    if folder is None or not isinstance(value, folder.DatasetFolder) or value.loader is not folder.default_loader:
-        return None
-    if type(value).__getitem__ is not folder.DatasetFolder.__getitem__:
-        return None
-    change = value.target_transform or (lambda target: target)
-    return Items(
-        Path(value.root).name or "folder",
-        len(value.samples),
-        lambda place: (Path(value.samples[place][0]), change(value.samples[place][1])),
-        value.classes if value.target_transform is None else None,
-        on_disk=True,
-    )
-
-
-def _without_transform(value: Any) -> Any:
-    """Returns one of torchvision's data sets without its transform of images, which each model's own replaces.
-
-    It is a copy: the object itself stays as it is.
-    """
-    vision = sys.modules.get("torchvision.datasets.vision")
-    if vision is None or not isinstance(value, vision.VisionDataset):
-        return value
-    plain = copy.copy(value)
-    plain.transform = None
-    change = plain.target_transform
-    plain.transforms = None if change is None else vision.StandardTransform(None, change)
-    return plain
-
-
-def _of_dataset(value: Any) -> Items:
-    name = type(value).__name__
-
-    def read(place: int) -> tuple[Any, Any]:
-        item = value[place]
-        if isinstance(item, Mapping):
-            image, label = columns_of({key: [value] for key, value in item.items()}, f"{name}: sample {place}")
-            return item[image], item[label]
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            shown = f"{len(item)} values" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
-            raise DataError(f"{name}: sample {place} is {shown}; expected (image, label)")
-        image, label = item
-        return picture_in(image, f"{name}: sample {place}", None), label
-
-    classes = getattr(value, "classes", None)
-    named = isinstance(classes, list | tuple) and all(isinstance(class_, str) for class_ in classes)
-    return Items(
-        name, len(value), read, classes if named and getattr(value, "target_transform", None) is None else None
-    )
 
 
 # datasets ---------------------------------------------------------------------------------------------------------
@@ -220,7 +138,12 @@ def _of_arrays(value: Any) -> Items | None:
     if len(labels) != shape[0]:
         raise DataError(f"X has {shape[0]:,} images, but y has {len(labels):,} labels")
     last = len(shape) == 4 and shape[3] in CHANNELS and not (is_tensor(images) and shape[1] in CHANNELS)
-    return Items("arrays", shape[0], lambda place: (_in_order(images[place], last), labels[place]))
+    return Items(
+        "arrays",
+        shape[0],
+        lambda place: (_in_order(images[place], last), labels[place]),
+        aside=lambda: Aside(as_returned(images[0], "arrays: sample 0") if shape[0] else ()),
+    )
 
 
 def _in_order(image: Any, last: bool) -> Any:
@@ -229,6 +152,15 @@ def _in_order(image: Any, last: bool) -> Any:
 
     array = np.asarray(image.detach().cpu() if is_tensor(image) else image)
     return array if array.ndim == 2 or last else array.transpose(1, 2, 0)
+
+
+def _of_lists(value: Any) -> Items | None:
+    if not is_lists(value):
+        return None
+    images, labels = value
+    if len(labels) != len(images):
+        raise DataError(f"there are {len(images):,} images, but {len(labels):,} labels")
+    return _of_pairs(list(zip(images, labels, strict=True)))
 
 
 def _of_pairs(value: Any) -> Items | None:

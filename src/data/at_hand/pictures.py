@@ -82,7 +82,7 @@ def _eight_bits(array: Any, where: str) -> tuple[Any, bool]:
     low, high = float(array.min()), float(array.max())
     if not (low >= 0 and high <= 1):  # also of NaN
         hint = (
-            "already normalized? Pass images from before the model's own transform"
+            "already normalized? Pass images from before the transform, and the transform as transform=…"
             if low < 0
             else "divide them by 255, or convert them to uint8"
             if high <= _LEVELS and high > 1

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from testbed.models.base.runtime import input_dtype
+
 if TYPE_CHECKING:
     from PIL import Image
 
@@ -32,7 +34,12 @@ class OfPictures(nn.Module):
     Args:
         network: Maps a batch of the transform's results to logits.
         transform: From a PIL image to an array or a tensor.
+
+    Attributes:
+        input_dtype: That of the pictures, whatever the network's precision.
     """
+
+    input_dtype = torch.float32
 
     def __init__(self, network: Callable[[torch.Tensor], Any], transform: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -42,7 +49,7 @@ class OfPictures(nn.Module):
     def forward(self, images: torch.Tensor) -> Any:
         """Maps images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
         rows = torch.stack([self._input(image) for image in images])
-        return self.network(rows.to(images.device))
+        return self.network(rows.to(images.device, input_dtype(self.network)))
 
     def _input(self, image: torch.Tensor) -> torch.Tensor:
         from PIL import Image

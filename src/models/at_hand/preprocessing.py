@@ -6,10 +6,11 @@ is taken off, and becomes the normalization.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from testbed.contracts.surroundings import same_random_numbers
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing
 from testbed.models.base.normalize import split
@@ -22,12 +23,8 @@ if TYPE_CHECKING:
 # Fields of transformers' processors about their origin and their owner.
 _WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
 
-
-_REMEDIES = (
-    "put Normalize last, so that it can be applied after them",
-    "divide by 255, as torchvision's ToTensor does",
-)
 _CLOSE = 0.1  # by which resizing may overshoot [0, 1]
+_TRIES = 8  # calls of a transform that show whether it is random
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,8 @@ class Preparation:
         transform: Maps a PIL image to a float tensor [3, H, W] in [0, 1].
         normalization: The normalization that follows; None for none.
         where: The origin of both, for people.
-        after: The whole transform, where it does not make images of three channels: it is then applied to the pictures
-            that corruptions have changed, by the network's side.
+        after: The whole transform, where it does not make images of three channels in [0, 1]: it is then applied to the
+            pictures that corruptions have changed, by the network's side.
     """
 
     transform: Transform
@@ -48,16 +45,17 @@ class Preparation:
     after: Callable[[Any], Any] | None = None
 
 
-def prepared_by(given: Any, owner: str) -> Preparation:
+def prepared_by(given: Any, owner: str, said: str = "the transform that was given") -> Preparation:
     """The preparation that a user's transform does, its last ``Normalize`` apart.
 
     Args:
         given: A function from a PIL image to a tensor, such as torchvision's ``weights.transforms()``, timm's
             ``create_transform(…)`` or an image processor of transformers.
         owner: The model, for messages.
+        said: The transform, for people.
 
     Raises:
-        DefinitionError: If it is not a transform, or normalizes before its end.
+        DefinitionError: If it is not a transform, fails, or is random.
     """
     if _is_processor(given):
         return of_processor(given, owner, f"the {type(given).__name__} that was given")
@@ -67,11 +65,11 @@ def prepared_by(given: Any, owner: str) -> Preparation:
             f" {given!r:.80}"
         )
     transform, normalization, was_split = split(owner, given, None)
-    said = "the transform that was given"
     if not _makes_images(transform, owner):
         from testbed.models.at_hand.pictures import WholePicture
 
-        return Preparation(WholePicture(), None, f"{said}, whole, after corruptions", given)
+        whole = f"{said}, whole, after corruptions, picture by picture"
+        return Preparation(WholePicture(), None, whole, given)
     return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if was_split else said)
 
 
@@ -125,34 +123,67 @@ def of_timm(config: dict[str, Any], where: str) -> Preparation:
 
 
 def _makes_images(transform: Transform, owner: str) -> bool:
-    """Checks whether a transform makes float images of three channels, tried on a picture of all shades.
+    """Checks whether a transform makes float images of three channels in [0, 1], tried on a picture of all shades.
 
     Raises:
-        DefinitionError: If it fails, or the images are not in [0, 1].
+        DefinitionError: If it fails, is random, or makes something else than numbers.
     """
     import torch
-    from PIL import Image as Pillow
 
-    try:
-        made = transform(Pillow.linear_gradient("L").resize((96, 64)).convert("RGB"))
-    except Exception as error:
-        raise DefinitionError(
-            f"{owner}: its transform fails on a PIL image: {type(error).__name__}: {str(error)[:200]}"
-        ) from error
-    if isinstance(made, Pillow.Image):
-        raise DefinitionError(f"{owner}: its transform makes a PIL image; end it with torchvision's ToTensor")
+    made = _tried(transform, owner)
     is_image = isinstance(made, torch.Tensor) and made.ndim == 3 and len(made) == 3
     if is_image and not made.is_floating_point():
         raise DefinitionError(
             f"{owner}: its transform makes a tensor of {made.dtype}; a float tensor in [0, 1] is expected"
             " (torchvision's ToTensor, or ToDtype(torch.float32, scale=True))"
         )
-    if is_image and not -_CLOSE <= float(made.min()) <= float(made.max()) <= 1 + _CLOSE:
+    return is_image and -_CLOSE <= float(made.min()) <= float(made.max()) <= 1 + _CLOSE
+
+
+def _tried(transform: Transform, owner: str) -> Any:
+    """Returns what a transform makes of a picture; raises DefinitionError if that is no array, or another each time."""
+    import numpy as np
+    from PIL import Image as Pillow
+
+    shades = Pillow.linear_gradient("L")
+    picture = Pillow.merge("RGB", (shades, shades.rotate(90), Pillow.radial_gradient("L"))).resize((96, 64))
+    with same_random_numbers():
+        try:
+            made, *again = [transform(picture.copy()) for _ in range(_TRIES)]
+        except Exception as error:
+            hint = (
+                "; it takes tensors: put torchvision's ToTensor before it" if _takes_tensors(transform, picture) else ""
+            )
+            raise DefinitionError(
+                f"{owner}: its transform fails on a PIL image: {type(error).__name__}: {str(error)[:200]}{hint}"
+            ) from error
+    if isinstance(made, Pillow.Image):
+        raise DefinitionError(f"{owner}: its transform makes a PIL image; end it with torchvision's ToTensor")
+    if isinstance(made, Mapping):
         raise DefinitionError(
-            f"{owner}: its transform makes numbers from {float(made.min()):.3g} to {float(made.max()):.3g}, while"
-            f" corruptions work on images in [0, 1]; {_REMEDIES[float(made.min()) >= 0]}"
+            f"{owner}: its transform makes a {type(made).__name__} with {', '.join(map(str, made)) or 'nothing'}; pass"
+            " a function that returns the tensor alone, as in"
+            f" lambda picture: transform(picture)[{next(iter(made), '')!r}]"
         )
-    return is_image
+    arrays = [np.asarray(one) for one in (made, *again)]
+    if arrays[0].dtype.kind not in "biuf":
+        raise DefinitionError(f"{owner}: its transform makes {type(made).__name__}; a float tensor is expected")
+    if not all(one.shape == arrays[0].shape and np.array_equal(one, arrays[0], equal_nan=True) for one in arrays):
+        raise DefinitionError(
+            f"{owner}: its transform makes something else each time for the same picture (random crops or flips?);"
+            " pass the one for evaluation"
+        )
+    return made
+
+
+def _takes_tensors(transform: Transform, picture: Image.Image) -> bool:
+    from torchvision.transforms.functional import to_tensor
+
+    try:
+        transform(to_tensor(picture))
+    except Exception:
+        return False
+    return True
 
 
 # transformers' image processors -----------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class ImageClassifier(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Maps float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         model = self.definition
-        images = _normalized(model, images, self.options)
+        images = _normalized(model, self.base_model, images, self.options)
         with autocast(self.options):
             logits = self._classify(images)
         if self.columns is not None:
@@ -161,7 +161,7 @@ class LoadedImageEncoder:
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        images = _normalized(self.definition, images, self.options)
+        images = _normalized(self.definition, self.network, images, self.options)
         with autocast(self.options):
             embeddings = self.network(images)
         return returned.embeddings(self.definition.name, "images", embeddings, len(images))
@@ -179,7 +179,7 @@ class LoadedDualEncoder:
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        images = _normalized(self.definition, images, self.options)
+        images = _normalized(self.definition, self.network, images, self.options)
         with autocast(self.options):
             embeddings = self.network.encode_image(images)
         return returned.embeddings(self.definition.name, "images", embeddings, len(images))
@@ -228,14 +228,28 @@ def _chosen(logits: torch.Tensor, classes: Sequence[int]) -> torch.Tensor:
     return logits.index_select(1, sent(torch.tensor(classes), logits.device))
 
 
-def _normalized(definition: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
-    """Normalizes images for the network, in memory that nothing else reads: it may work in place."""
+def _normalized(definition: Any, network: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
+    """Normalizes images for the network, in its precision, and in memory of its own: it may work in place."""
     normalization = definition.normalization
     if not isinstance(normalization, StandardNormalization):
         images = images.clone()
     if normalization is not None:
         images = normalization(images)
+    images = images.to(input_dtype(network))
     return images.contiguous(memory_format=torch.channels_last) if options.channels_last else images
+
+
+def input_dtype(network: Any) -> torch.dtype:
+    """Returns the dtype of a network's inputs: its ``input_dtype``, else that of its first floating-point weights.
+
+    So networks that were converted by ``half()``, ``bfloat16()`` or ``double()`` run as they are.
+    """
+    own = getattr(network, "input_dtype", None)
+    if isinstance(own, torch.dtype):
+        return own
+    weights = network.parameters() if isinstance(network, nn.Module) else ()
+    floats = (weight.dtype for weight in weights if weight.is_floating_point())
+    return next((dtype for dtype in floats if dtype.itemsize > 1), torch.float32)  # float8 is scaled
 
 
 class ZeroShotClassifier(nn.Module):
