@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.trackers.mirrors import Mirror
 
-SHOWN_REASONS = 10  # lines about what data sets leave out, as at the end of `testbed run`
-
 
 def evaluate(
     models: Any,
@@ -209,7 +207,9 @@ def _evaluate(
                 results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
         else:
             report = run(registry, options, chosen_models, chosen_settings, shown)
-            results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
+            with using(inputs):
+                results = Results.of_run(options.db_url, report)
+            ok, interrupted = report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
         if shown is not None:
             for line in _remarks(results):
@@ -224,10 +224,7 @@ def _remarks(results: Results) -> list[str]:
     """Lines about a run that the user should see besides its results, as `testbed run` prints them."""
     from testbed.models.base.normalize import SPLIT_OFF
 
-    lines = results.left_out[:SHOWN_REASONS]
-    if more := len(results.left_out) - len(lines):
-        lines.append(f"Data: {more} more such lines; Results.left_out has them")
-    return [*(line for line in results.preprocessing if SPLIT_OFF in line), *lines]
+    return [*(line for line in results.preprocessing if SPLIT_OFF in line), *results.remarks]
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:

@@ -82,6 +82,8 @@ class Results:
         outcomes: How each cell of a run ended; empty for results that were only loaded.
         preprocessing: One line per image model of a run: how images are resized, cropped and normalized.
         left_out: Lines about what the data sets of a run leave out or miss, by data set and reason.
+        remarks: Lines about a run's results that need a look, as `testbed run` prints them at its end: accuracies at
+            chance level, unreadable and refused samples, outputs that are not finite, `left_out` …
         until: The outcome of a run with ``until`` for each model and setting; else None.
     """
 
@@ -94,29 +96,42 @@ class Results:
         outcomes: Sequence[Outcome] = (),
         preprocessing: Sequence[str] = (),
         left_out: Sequence[str] = (),
+        remarks: Sequence[str] | None = None,
     ) -> None:
         self.db = db
         self.outcomes = list(outcomes)
         self.preprocessing = list(preprocessing)
         self.left_out = list(left_out)
+        self.remarks = list(left_out if remarks is None else remarks)
         self.rows = list(found)
 
     @classmethod
     def of_run(cls, db: str | None, report: Report) -> Results:
         """The results of a run."""
-        from testbed.console.class_lines import lines_of_numbers, lines_of_parts, lines_of_readings
+        from testbed.console.class_lines import (
+            lines_of_class_orders,
+            lines_of_numbers,
+            lines_of_parts,
+            lines_of_readings,
+        )
         from testbed.console.model_lines import lines_of_models
+        from testbed.console.run_remarks import first_unread, remarks_of
         from testbed.graph.cells import left_out_lines
 
         with Store.open(db) as store:
             done = [outcome.evaluation_id for outcome in report.of(*DONE) if outcome.evaluation_id is not None]
-            found = store.results.of(done)
+            found, unreadable = store.results.of(done), store.outputs.unreadable(done)
+            unread = first_unread(store, unreadable)
         return cls(
             db,
             found,
             report.outcomes,
             [*lines_of_models(report), *lines_of_readings(report), *lines_of_numbers(report), *lines_of_parts(report)],
             left_out_lines(report.left_out),
+            [
+                *lines_of_class_orders(report),
+                *(line for kind in remarks_of(report, found, unreadable, unread) for line in kind.shown()),
+            ],
         )
 
     @classmethod

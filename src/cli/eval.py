@@ -22,7 +22,7 @@ from testbed.cli.run.part import RunPart, RunRequest, installed_options, parts_o
 from testbed.cli.run.progress import command_progress
 from testbed.cli.run.progress import log_file as open_log
 from testbed.cli.run.recorded_files import with_recorded
-from testbed.cli.run.report import first_unread, not_finite, print_ended, print_report, unexpected
+from testbed.cli.run.report import print_ended, print_report, unexpected
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.class_lines import as_run, readings_as_objects
 from testbed.console.model_lines import models_as_objects
@@ -38,6 +38,7 @@ from testbed.console.options import (
     version_option,
 )
 from testbed.console.output import print_json
+from testbed.console.run_remarks import first_unread, not_finite
 from testbed.db.connection.lookup import all_stored
 from testbed.errors import TestbedError
 from testbed.graph.options import RunOptions

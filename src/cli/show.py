@@ -10,12 +10,12 @@ import click
 from testbed.certificates import Certificate
 from testbed.cli.options.stored import STORED_SETTING, model_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
-from testbed.cli.run.report import describe_not_finite
-from testbed.cli.run.unread import refusals_in_words, unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import Argument, store_command
 from testbed.console.output import count, print_json, table
+from testbed.console.run_remarks import describe_not_finite
 from testbed.console.unread_answers import ENOUGH, unread_share
+from testbed.console.unread_samples import refusals_in_words, unreadable_in_words
 from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup

@@ -25,9 +25,8 @@ def print_classes(report: Report) -> None:
     """Prints how classes were matched to outputs, and for which cells their order is unknown."""
     lines = [*lines_of_readings(report), *lines_of_numbers(report)]
     say_some(lines, SHOWN, "Classes: {}; --json shows how the classes of each were read", "more data set")
-    for line in lines_of_parts(report):
+    for line in [*lines_of_parts(report), *lines_of_class_orders(report)]:
         say(line)
-    _print_class_orders(report)
 
 
 def readings_as_objects(report: Report) -> list[dict[str, Any]]:
@@ -143,23 +142,34 @@ def _read_cells(report: Report) -> list[tuple[Cell, ClassReading, bool]]:
     ]
 
 
-def _print_class_orders(report: Report) -> None:
-    """Prints for which cells the class order is unknown although programs differ in it."""
+def lines_of_class_orders(report: Report) -> list[str]:
+    """Lines about cells whose class order is unknown: programs differ in it, or texts are labels."""
+    lines = []
     for cell in report.plan.cells:
-        order = cell.opened_model.definition.class_order if cell.opened_model is not None else None
-        if order is None or cell.opened_setting is None or cell.opened_setting.read is not None:
+        if cell.opened_model is None or cell.opened_setting is None or cell.opened_setting.read is not None:
+            continue
+        order = cell.opened_model.definition.class_order
+        own = list(cell.opened_setting.dataset.class_names or ())
+        if order is None:
+            if getattr(cell.opened_setting.source, "sorted_texts", False):
+                shown = _first([f"{place} {name}" for place, name in enumerate(own)])
+                lines.append(
+                    f"Class order? {cell.model} does not name its outputs; they are taken for the classes of"
+                    f" {cell.setting} in alphabetical order: {shown}. If the order is another one, write numbers as"
+                    " labels"
+                )
             continue
         folders = folders_of(cell.opened_setting.setting)
-        names = folders or list(cell.opened_setting.dataset.class_names or ())
+        names = folders or own
         other = sorted(names, key=natural_key)
         if other == names or order.is_known(bool(folders)) or not (folders or order.where):
             continue
-        say(
+        lines.append(
             f"Class order? It is unknown in which order {cell.model} has the classes of {cell.setting}; the setting's"
             f" order was used: {_first(names)}. timm trains in the order {_first(other)}: if it was trained that way,"
-            " run again"
-            f" with {OPTION} {NATURAL}"
+            f" run again with {OPTION} {NATURAL}"
         )
+    return lines
 
 
 def _first(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import count, say, say_some
+from testbed.console.output import say_some
 from testbed.entities import OVERALL
 from testbed.formatting import percent
 from testbed.models.base.transform import LazyTransform, StandardNormalization
@@ -124,24 +124,22 @@ def _value(value: Any) -> str:
 # Chance -----------------------------------------------------------------------------------------------------------
 
 
-def print_chance(report: Report, results: Sequence[Any]) -> None:
-    """Prints for which cells top-1 accuracy is no better than guessing: often a sign of wrong preprocessing."""
+def lines_of_chance(report: Report, results: Sequence[Any]) -> list[str]:
+    """Lines about cells whose top-1 accuracy is no better than guessing: often a sign of wrong preprocessing."""
     cells = {(cell.model, cell.setting): cell for cell in report.plan.cells}
-    found = []
+    lines = []
     for result in results:
         cell = cells.get((result.model, result.eval_setting))
-        if (result.metric, result.slice) == ("top1", OVERALL) and cell is not None and not result.random_weights:
-            classes = _classes(cell)
-            if classes and result.n and result.n >= FEWEST and result.value is not None and _is_chance(result, classes):
-                found.append((result, classes))
-    for each, classes in found[:SHOWN]:
-        say(
-            f"At chance level: {each.model} on {each.eval_setting}: {percent(each.value)} % of {each.n:,} samples;"
-            f" guessing among {_classes_in_words(classes)} gives {percent(1 / classes)} %. Check the"
-            " preprocessing above, the order of the classes, and the weights"
-        )
-    if len(found) > SHOWN:
-        say(f"At chance level: {count(len(found) - SHOWN, 'more cell')}")
+        if (result.metric, result.slice) != ("top1", OVERALL) or cell is None or result.random_weights:
+            continue
+        classes = _classes(cell)
+        if classes and result.n and result.n >= FEWEST and result.value is not None and _is_chance(result, classes):
+            lines.append(
+                f"At chance level: {result.model} on {result.eval_setting}: {percent(result.value)} % of"
+                f" {result.n:,} samples; guessing among {_classes_in_words(classes)} gives {percent(1 / classes)} %."
+                " Check the preprocessing, the order of the classes, and the weights"
+            )
+    return lines
 
 
 def _is_chance(result: Any, classes: int) -> bool:

@@ -133,6 +133,26 @@ def test_what_is_not_used_is_said(photos, tmp_path, capsys):
     assert "the DataLoader drops its last 6 samples; here they count" in said
 
 
+def test_what_a_run_prints_about_its_results_is_said_here_as_well(photos, tmp_path, capsys):
+    words = {0: "zero", 1: "one", 2: "two", 3: "three", 4: "four"}
+
+    class Constant(torch.nn.Module):
+        def forward(self, images):
+            return torch.zeros(len(images), 5).index_fill(1, torch.tensor([4]), torch.nan)
+
+    texts = Own(photos.paths, [words[label] for label in photos.labels], CROP)
+    found = testbed.evaluate(Constant(), texts, db=tmp_path / "results.db", executor="inline")
+    said = capsys.readouterr().err
+    for line in (
+        "Class order? Constant-",
+        "in alphabetical order: 0 four, 1 one, 2 three, 3 two, 4 zero.",
+        "guessing among 5 classes gives 20.00 %. Check the preprocessing, the order of the classes, and the weights",
+        "20 of 20 samples have outputs that are NaN or infinite",
+    ):
+        assert line in said
+        assert any(line in remark for remark in found.remarks)
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.cli.options.stored import better_option, metric_option, models_option, note
-from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.columns import prose
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
 from testbed.console.output import grid, print_json
+from testbed.console.run_remarks import SHOWN
 from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
 from testbed.extensions.analyses.commands.latex import TableCell, format_option, tabular
@@ -233,7 +233,7 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
     for model, setting in rows:
         if model in models:
             settings.setdefault(model, set()).add(setting)
-    for model, on in sorted(settings.items())[:SHOWN_REASONS]:
+    for model, on in sorted(settings.items())[:SHOWN]:
         which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
         note(f"{model} has outputs that are NaN or infinite on {which}; testbed show lists how many")
 

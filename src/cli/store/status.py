@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.run.unread import UNREAD, refusal_lines, silence_in_words, silences
 from testbed.cli.store.verify import describe_standing, describe_tally, standing_as_object, tally_as_object
 from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
+from testbed.console.unread_samples import UNREAD, refusal_lines, silence_in_words, silences
 from testbed.entities import REFUSED
 
 if TYPE_CHECKING:

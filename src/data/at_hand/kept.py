@@ -119,6 +119,7 @@ def keep_in(items: Items, writer: Writer) -> Listing:
         listing.digests.append(_digest(image))
         labels.append(label)
     listing.targets, listing.class_names = targets_of(labels, items.class_names, items.label)
+    listing.sorted_texts = items.class_names is None and listing.class_names is not None
     listing.left_out = list(leaving.found())
     return listing
 
@@ -155,7 +156,8 @@ def _keep_images(items: Items) -> str:
     folder = _folder(name)
     if _read(folder) is None:
         ids = [items.id_of(position) for position in range(items.count)]
-        empty = Listing(ids, targets, names, [IMAGES], [], digests, list(leaving.found()))
+        texts = items.class_names is None and names is not None
+        empty = Listing(ids, targets, names, [IMAGES], [], digests, list(leaving.found()), texts)
         _write(folder, lambda writer: replace(empty, places=list(_written(items, digests, writer))))
     return name
 
@@ -245,7 +247,8 @@ def listing_of_files(
     root = common_folder(files)
     ids = [os.path.relpath(file, root) for file in files]
     places = [(number, 0, WHOLE) for number in range(len(files))]
-    return Listing(ids, targets, names, files, places, [""] * len(files))
+    texts = class_names is None and names is not None
+    return Listing(ids, targets, names, files, places, [""] * len(files), sorted_texts=texts)
 
 
 def _found_files(paths: Sequence[Path], base: Path) -> list[str]:

@@ -29,6 +29,7 @@ class Listing:
         ids: A unique name for each sample.
         targets: The class index of each.
         class_names: The name of each class, or None.
+        sorted_texts: Whether these are the texts that are labels, in alphabetical order.
         files: The files with the images.
         places: For each sample the number of its file, and offset and size of the part, in bytes; size `WHOLE` for a
             file that holds one image.
@@ -43,6 +44,7 @@ class Listing:
     places: list[tuple[int, int, int]] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    sorted_texts: bool = False
 
     def as_object(self) -> dict[str, Any]:
         """Returns a value for JSON."""
@@ -71,6 +73,7 @@ class PlacedImages(ImageSource):
         self.ids = listing.ids
         self.targets = listing.targets
         self.class_names = listing.class_names
+        self.sorted_texts = listing.sorted_texts
         self.left_out = tuple(listing.left_out)
         self._files = listing.files
         self._places = listing.places
