@@ -72,7 +72,8 @@ def evaluate(
     Args:
         models: Names, patterns, collections, definitions, or models in memory, one or several: networks (an
             ``nn.Module``), torchvision's weights, image classifiers of transformers, fitted classifiers of
-            scikit-learn, functions from images to logits, paths of ONNX, ``.pt2`` and TorchScript files.
+            scikit-learn, functions from images to logits, paths of ONNX, ``.pt2`` and TorchScript files; or a mapping
+            from names to models in memory.
         eval_settings: Names, patterns, collections, definitions, paths of data, or objects that hold images and labels
             (`docs/python.md`): one, several, or a mapping from display names to objects.
         transform: For models in memory: a function from a PIL image to a tensor, such as torchvision's

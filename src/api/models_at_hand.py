@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], s
         DefinitionError: If something is not a model; the message lists what is.
     """
     beside = beside or Beside()
+    if isinstance(models, dict):
+        return _named_models(models, beside), None
     given = [_torchvision_name(thing) or thing for thing in _several(models)]
     if not given:
         raise DefinitionError(f"no models were given; {FORMS}")
@@ -69,12 +71,25 @@ def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], s
     return names, None if at_hand else beside.name
 
 
+def _named_models(models: dict[Any, Any], beside: Beside) -> list[str]:
+    """Returns the names of models in memory, given as a mapping from their names."""
+    if beside.name is not None:
+        raise DefinitionError("name=… is for one model; a dict of models has their names")
+    if not models:
+        raise DefinitionError(f"no models were given; {FORMS}")
+    for name, thing in models.items():
+        if isinstance(thing, ModelDefinition) or (_is_word(thing) and not _is_program(str(thing))):
+            raise DefinitionError(
+                f"a dict of models has names for networks in memory and program files; {name!r} is"
+                f" {str(thing) if _is_word(thing) else thing.name!r}, which has a name: give a list of such models"
+            )
+    return [_register(_model(thing, replace(beside, name=str(name)))) for name, thing in models.items()]
+
+
 def _several(models: Any) -> list[Any]:
     """Returns the given models as a list."""
     if isinstance(models, list | tuple | set | frozenset | types.GeneratorType):
         return list(models)
-    if isinstance(models, dict):
-        raise DefinitionError(f"got a dict of models; give a list: {FORMS}")
     one = (str, Path, ModelDefinition)
     if isinstance(models, one) or callable(models) or is_estimator(models) or not isinstance(models, Iterable):
         return [models]

@@ -135,6 +135,11 @@ def test_several_networks_and_a_name_in_one_call(evaluate):
     assert len(set(found.frame.model)) == 2
 
 
+def test_a_mapping_names_several_networks(evaluate):
+    found, _ = evaluate({"one": network(0), "other": network(1)}, transform=WHOLE)
+    assert set(found.frame.model) == {"one", "other"}
+
+
 def test_a_network_of_one_channel_sees_pictures_after_corruptions(evaluate):
     net = network(channels=1)
     grey = transforms.Compose([transforms.Grayscale(), *WHOLE.transforms[:3], transforms.Normalize([0.5], [0.5])])
@@ -243,7 +248,8 @@ class Opaque:
     [
         (None, {}, "got None for a model; a model is a name, a definition, a network"),
         (5, {}, "got int for a model"),
-        ({"a": network()}, {}, "got a dict of models; give a list"),
+        ({"a": "resnet50"}, {}, "'a' is 'resnet50', which has a name: give a list"),
+        ({"a": network()}, {"name": "b"}, "a dict of models has their names"),
         ([], {}, "no models were given"),
         (Opaque(), {}, "got Opaque for a model"),
         (["digits-logreg", None], {}, "got None for a model"),
