@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MappingView, Sequence, Set
+from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,17 @@ def setting_names(found: Sequence[Found]) -> list[str]:
     return words
 
 
-def transforms_of(found: Sequence[Found]) -> list[Any]:
-    """Returns the transforms that objects apply to their pictures, each once."""
-    different: dict[str, Any] = {}
-    for thing in found:
-        for transform in thing.aside().transforms if isinstance(thing, Items) else ():
-            different.setdefault(digest(transform), transform)
-    return list(different.values())
+def transforms_of(found: Sequence[Found]) -> tuple[list[Any], list[Any]]:
+    """Returns the transforms that objects apply to their pictures, and those to tensors that have none; each once."""
+    asides = [thing.aside() for thing in found if isinstance(thing, Items)]
+    return (
+        _different(transform for aside in asides for transform in aside.transforms),
+        _different(transform for aside in asides for transform in aside.to_tensors),
+    )
+
+
+def _different(transforms: Iterable[Any]) -> list[Any]:
+    return list({digest(transform): transform for transform in transforms}.values())
 
 
 def notes_of(found: Sequence[Found]) -> list[str]:

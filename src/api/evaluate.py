@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.api.data_at_hand import found_settings, notes_of, setting_names, transforms_of
-from testbed.api.models_at_hand import Beside, model_names
+from testbed.api.models_at_hand import INSTEAD, Beside, model_names
 from testbed.api.results import Results
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import STORED, TURN, AnyPath, Inputs, Preprocessing, using
@@ -225,7 +225,8 @@ def _remarks(results: Results) -> list[str]:
     """Lines about a run that the user should see besides its results, as `testbed run` prints them."""
     from testbed.models.base.normalize import SPLIT_OFF
 
-    return [*(line for line in results.preprocessing if SPLIT_OFF in line), *results.remarks]
+    unusual = [line for line in results.preprocessing if SPLIT_OFF in line or INSTEAD in line]
+    return [*unusual, *results.remarks]
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:

@@ -22,6 +22,7 @@ from testbed.registry import registry
 from testbed.registry.table import DefinitionSource, check_name
 
 NOTHING = Preprocessing()
+INSTEAD = ", instead of "  # a preparation that the model has
 FORMS = (
     "a model is a name, a definition, a network (an nn.Module with transform=…), torchvision's weights, a fitted"
     " classifier of scikit-learn, a function from images to logits, or the path of an ONNX, .pt2 or TorchScript file"
@@ -37,13 +38,13 @@ class Beside:
         transform: Function from a PIL image to a tensor; None for the model's own.
         name: Name of the only model; None derives one from its architecture and content.
         preprocessing: The values of ``image_size``, ``mean``, ``std`` and ``interpolation``.
-        of_data: Returns the different transforms of the data sets at hand, for models that have none.
+        of_data: Returns the different transforms of the data sets at hand, and those to tensors without one.
     """
 
     transform: Any = None
     name: str | None = None
     preprocessing: Preprocessing = NOTHING
-    of_data: Callable[[], Sequence[Any]] = tuple
+    of_data: Callable[[], tuple[Sequence[Any], Sequence[Any]]] = lambda: ((), ())
 
 
 def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], str | None]:
@@ -178,16 +179,19 @@ def _prepared(thing: Any, beside: Beside, own: Preparation | None = None, size: 
                 f"{owner}: give transform=… or {' and '.join(_words(beside.preprocessing))}, not both"
             )
         return prepared_by(beside.transform, owner)
-    found = of_options(beside.preprocessing, owner, size) or own
-    return found or _prepared_by_data(beside.of_data(), owner)
-
-
-def _prepared_by_data(transforms: Sequence[Any], owner: str) -> Preparation:
-    """Returns the preparation that the data sets at hand do; raises DefinitionError if they do none, or several."""
-    if len(transforms) == 1:
-        return prepared_by(transforms[0], owner, "the transform of the data set")
-    if transforms:
+    given = of_options(beside.preprocessing, owner, size)
+    if given is not None:
+        return given
+    transforms, to_tensors = beside.of_data()
+    if len(transforms) > 1:
         raise DefinitionError(f"{owner}: the data sets have {len(transforms)} different transforms; give transform=…")
+    if transforms:
+        of_data = prepared_by(transforms[0], owner, "the transform of the data set")
+        return of_data if own is None else replace(of_data, where=f"{of_data.where}{INSTEAD}{own.where}")
+    if own is not None:
+        return own
+    if to_tensors:
+        return prepared_by(to_tensors[0], owner, "the data set's tensors as they are")
     raise DefinitionError(
         f"{owner} does not say how to prepare images for it; give transform=…, a function from a PIL image to a"
         " tensor, as in testbed.evaluate(net, …, transform=weights.transforms())"

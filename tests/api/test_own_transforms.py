@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import timm
 import torch
 from at_hand_world import make_pictures
 from PIL import Image
@@ -118,7 +119,19 @@ def test_the_network_gets_what_the_data_set_returns(photos, tmp_path, case):
     assert found.failed.empty, found.failed.reason.tolist()
     row = found.frame.query("metric == 'top1' and slice == 'overall'").iloc[0]
     assert (round(row.value * row.n), row.n) == by_hand(net, data)
-    assert "from the transform of the data set" in found.preprocessing[0]
+    of = "the data set's tensors as they are" if case == "tensors" else "the transform of the data set"
+    assert f"from {of}" in found.preprocessing[0]
+
+
+def test_the_transform_of_a_data_set_counts_more_than_timms_configuration(photos, tmp_path, capsys):
+    net = timm.create_model("test_vit", num_classes=5, img_size=8, patch_size=4).eval()
+    data = datasets.ImageFolder(tmp_path / "folders", CROP)
+    found = testbed.evaluate(net, data, db=tmp_path / "results.db", executor="inline")
+    row = found.frame.query("metric == 'top1' and slice == 'overall'").iloc[0]
+    assert (round(row.value * row.n), row.n) == by_hand(net, data)
+    assert "instead of the network's pretrained_cfg (timm)" in capsys.readouterr().err
+    without = testbed.evaluate(net, tmp_path / "folders", db=tmp_path / "results.db", executor="inline", progress=False)
+    assert "instead of" not in without.preprocessing[0]
 
 
 def test_what_is_not_used_is_said(photos, tmp_path, capsys):

@@ -44,10 +44,12 @@ class Aside:
     Attributes:
         transforms: The transforms that it applies to its pictures, which `Items.read` returns from before them.
         notes: Lines about what is not used of it.
+        to_tensors: The transform to its pictures, if they are tensors without a transform that can be found.
     """
 
     transforms: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
+    to_tensors: tuple[Any, ...] = ()
 
 
 @dataclass

@@ -142,7 +142,7 @@ def _of_arrays(value: Any) -> Items | None:
         "arrays",
         shape[0],
         lambda place: (_in_order(images[place], last), labels[place]),
-        aside=lambda: Aside(as_returned(images[0], "arrays: sample 0") if shape[0] else ()),
+        aside=lambda: Aside(to_tensors=as_returned(images[0], "arrays: sample 0") if shape[0] else ()),
     )
 
 

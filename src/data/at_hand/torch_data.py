@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +74,7 @@ def _of_loader(loader: Any) -> Items | None:
 
 
 def _noted(items: Items, note: str) -> Callable[[], Aside]:
-    return lambda: Aside(items.aside().transforms, (*items.aside().notes, note))
+    return lambda: replace(items.aside(), notes=(*items.aside().notes, note))
 
 
 def _some_of(items: Items, indices: Sequence[Any]) -> Items:
@@ -93,8 +94,12 @@ def _joined(parts: Sequence[Items]) -> Items:
 
     def aside() -> Aside:
         found = [part.aside() for part in parts]
-        notes = dict.fromkeys(note for each in found for note in each.notes)
-        return Aside(tuple(transform for each in found for transform in each.transforms), tuple(notes))
+        return Aside(
+            *(
+                tuple(thing for each in found for thing in getattr(each, field.name))
+                for field in dataclasses.fields(Aside)
+            )
+        )
 
     return Items(parts[0].label, len(places), read, names[0], all(part.on_disk for part in parts), aside)
 
@@ -131,7 +136,7 @@ def _opened(value: Any) -> tuple[Any, Aside]:
     plain = _without_transform(value)
     if plain is not value or first is None:
         return plain, Aside((), notes)
-    return plain, Aside(as_returned(_picture(first), f"{name}: sample 0"), notes)
+    return plain, Aside((), notes, as_returned(_picture(first), f"{name}: sample 0"))
 
 
 def _first(value: Any) -> Any:
