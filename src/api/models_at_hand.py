@@ -78,6 +78,11 @@ def _named_models(models: dict[Any, Any], beside: Beside) -> list[str]:
         raise DefinitionError("name=… is for one model; a dict of models has their names")
     if not models:
         raise DefinitionError(f"no models were given; {FORMS}")
+    if all(_is_weights(thing) for thing in models.values()):
+        raise DefinitionError(
+            "a state dict has no code: load it into one, network.load_state_dict(…), or name the architecture and its"
+            " file, as resnet50,FILE"
+        )
     for name, thing in models.items():
         if isinstance(thing, ModelDefinition) or (_is_word(thing) and not _is_program(str(thing))):
             raise DefinitionError(
@@ -85,6 +90,11 @@ def _named_models(models: dict[Any, Any], beside: Beside) -> list[str]:
                 f" {str(thing) if _is_word(thing) else thing.name!r}, which has a name: give a list of such models"
             )
     return [_register(_model(thing, replace(beside, name=str(name)))) for name, thing in models.items()]
+
+
+def _is_weights(thing: Any) -> bool:
+    """Returns whether a thing is a tensor, which no model is."""
+    return hasattr(thing, "shape") and hasattr(thing, "dtype")
 
 
 def _several(models: Any) -> list[Any]:

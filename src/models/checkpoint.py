@@ -8,6 +8,7 @@ architecture's published weights. In a definition file `checkpoint_model` takes 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
 from testbed.models.base.weights import SUFFIXES
 from testbed.models.checkpoints import entries
+from testbed.models.checkpoints.architectures import named_architectures
 from testbed.models.checkpoints.entries import said_of
 from testbed.models.loading import checkpoint_network
 from testbed.models.loading.checkpoint_network import (
@@ -269,11 +271,24 @@ class CheckpointFamily:
         """Explains what to write for a checkpoint without an architecture."""
         if "," in name or Path(name).suffix not in SUFFIXES:
             return None
-        return (
-            f"this names a checkpoint but not its architecture; write resnet50,{name} (torchvision),"
-            f" timm/vit_base_patch16_224,{name} (timm) or ViT-B-32,{name} (open_clip), with the architecture that was"
-            " trained"
+        written = _named_in(expanded(name)) or (
+            f"resnet50,{name} (torchvision), timm/vit_base_patch16_224,{name} (timm) or ViT-B-32,{name} (open_clip),"
+            " with the architecture that was trained"
         )
+        return (
+            f"this names a checkpoint but not its architecture; write {written}; pass a network of your own class to"
+            " testbed.evaluate, or define it in a file (docs/adding-a-model.md)"
+        )
+
+
+def _named_in(path: Path) -> str:
+    """The architectures that the training script wrote into a file, with it; empty if there are none."""
+    if not path.is_file():
+        return ""
+    with contextlib.suppress(WeightsError):
+        found = named_architectures(contents(path))
+        return " or ".join(f"{name},{path}" for name in found) + (", which the file names" if found else "")
+    return ""
 
 
 def _order(path: Path, architecture: str, classes: int | None) -> ClassOrder:

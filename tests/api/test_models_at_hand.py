@@ -249,6 +249,7 @@ class Opaque:
         (None, {}, "got None for a model; a model is a name, a definition, a network"),
         (5, {}, "got int for a model"),
         ({"a": "resnet50"}, {}, "'a' is 'resnet50', which has a name: give a list"),
+        (network().state_dict(), {}, r"a state dict has no code: load it into one, network.load_state_dict\(…\)"),
         ({"a": network()}, {"name": "b"}, "a dict of models has their names"),
         ([], {}, "no models were given"),
         (Opaque(), {}, "got Opaque for a model"),

@@ -20,9 +20,10 @@ from torch.optim.swa_utils import AveragedModel
 from torchvision import models
 from torchvision.models import WeightsEnum
 
-from testbed.errors import WeightsError
+from testbed.errors import UnknownNameError, WeightsError
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
+from testbed.registry.select import select
 
 pytestmark = pytest.mark.usefixtures("library_lists")
 CPU = LoadOptions("cpu")
@@ -281,3 +282,20 @@ def test_an_object_that_is_refused_is_named(tmp_path: Any, network: nn.Module, k
 def test_safetensors_is_read_whatever_it_is_called(tmp_path: Any, network: nn.Module) -> None:
     save_file(network.state_dict(), tmp_path / "w.pth")
     assert same(loaded(f"resnet18,{tmp_path}/w.pth"), network.state_dict())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"arch": "resnet18", "epoch": 3},
+        {"args": argparse.Namespace(lr=0.1, model="resnet18")},
+        {"config": {"stages": [{"net": "resnet18"}]}},
+    ],
+)
+def test_a_file_alone_gets_the_architecture_that_it_names(tmp_path, content):
+    path = tmp_path / "mine.pth"
+    torch.save({"state_dict": {"fc.weight": torch.zeros(2, 2)}, **content}, path)
+    with pytest.raises(
+        UnknownNameError, match=rf"write resnet18,{path} or timm/resnet18,{path}, which the file names;"
+    ):
+        select(registry.models, registry.model_collections, [str(path)])
