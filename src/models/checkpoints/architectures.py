@@ -30,7 +30,7 @@ def named_architectures(loaded: Any) -> list[str]:
 
     found = []
     for text in dict.fromkeys(texts_in(loaded)):
-        names = (text, PREFIX + text.removeprefix(PREFIX).removeprefix("timm:"))
-        families = (TorchvisionFamily(), TimmFamily())
-        found += [name for name, family in zip(names, families, strict=True) if family.canonical(name) is not None]
+        for_timm = PREFIX + text.removeprefix(PREFIX).removeprefix("timm:")
+        known = (TorchvisionFamily().canonical(text), TimmFamily().canonical(for_timm))
+        found += [name for name, there in zip((text, for_timm), known, strict=True) if there is not None]
     return found
