@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from testbed.answers.reports.benchmark import add_report
@@ -22,6 +20,5 @@ def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     metrics = [mean(rows, WIN_RATE, scorer), *by_columns(rows, WIN_RATE, scorer, ("category",))]
     for spec, score in _OUTCOMES:
-        shares = np.where(np.isnan(rows.scores), np.nan, rows.scores == score)
-        metrics.append(mean(replace(rows, scores=shares), spec, scorer))
+        metrics.append(mean(rows.scored(np.where(rows.counted, rows.scores == score, np.nan)), spec, scorer))
     return metrics

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from testbed.answers.reports import (  # noqa: F401  # each adds its own
     choice,
+    declared,
     driving,
     free_text,
     kinds,
@@ -156,6 +156,4 @@ def extras(
         ]
     if expected is not None:
         found[rate("expected_of_draw")] = np.where(there, np.asarray(expected, dtype=np.float64), np.nan)
-    return [
-        mean(replace(rows, scores=np.asarray(values, dtype=np.float64)), spec, scorer) for spec, values in found.items()
-    ]
+    return [mean(rows.scored(values), spec, scorer) for spec, values in found.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -68,8 +67,7 @@ def solutions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         for first, second in pairwise(places)
         if (rows.columns[first].get(ORDER), rows.columns[second].get(ORDER)) == (FRONT, BACK)
     ]
-    scores = [_of_pair(rows, first, second) for first, second in pairs]
-    taken = replace(rows.take(first for first, _ in pairs), scores=np.array(scores, np.float64))
+    taken = rows.take(first for first, _ in pairs).scored([_of_pair(rows, first, second) for first, second in pairs])
     return [mean(taken, PAIRS_RIGHT, scorer), mean(rows, ACCURACY, scorer)]
 
 

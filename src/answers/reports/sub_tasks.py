@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from testbed.answers.columns import has_answer
@@ -13,7 +11,16 @@ from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.kinds import MEAN_OVER_KINDS
 from testbed.answers.reports.reasoning import MEAN_GRADE
-from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.reports.scored import (
+    ScoredRows,
+    mean,
+    mean_of,
+    mean_of_means,
+    means_by,
+    slice_name,
+    sliced,
+    values_of,
+)
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, rate
@@ -47,9 +54,7 @@ def vlm2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         own = rows.where(labels, category)
         scored = own.all_right([each.rpartition("_")[0] or each for each in own.ids]) if category in PAIRS else own
         found.append(mean(scored, MEAN_GRADE, scorer, slice_name(CATEGORY, category)))
-    values = [each.value for each in found if each.value is not None]
-    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
-    return [total, *found, mean(rows, ACCURACY, scorer)]
+    return [mean_of(found, rows, MEAN_OVER_KINDS, scorer), *found, mean(rows, ACCURACY, scorer)]
 
 
 _TASKS = {
@@ -85,13 +90,10 @@ def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         f"{language}_{_ABILITIES.get((kind or '').rpartition(' ')[0], kind)}" if language else kind
         for kind, language in zip(kinds, languages, strict=True)
     ]
-    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, ACCURACY, scorer)]
-    for language in values_of(languages):
-        labels = [name for name, other in zip(abilities, languages, strict=True) if other == language]
-        own = rows.where(languages, language)
-        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name("language", language)))
     return [
-        *found,
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities),
+        mean(rows, ACCURACY, scorer),
+        *means_by(rows, MEAN_OVER_KINDS, scorer, "language", languages, abilities),
         *sliced(rows, MEAN_GRADE, scorer, "ability", abilities),
         *sliced(rows, MEAN_GRADE, scorer, CATEGORY, kinds),
     ]
@@ -121,7 +123,7 @@ def page_reading(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, kinds)]
     for name in _READINGS:
         spec = rate(name, LOWER) if name == "edit_distance" else rate(name)
-        scored = replace(rows, scores=np.array([each.get(name, np.nan) for each in found], np.float64))
+        scored = rows.scored([each.get(name, np.nan) for each in found])
         for language, own in _LANGUAGES.items():
             labels = [kind if kind in own else None for kind in kinds]
             if any(labels):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.kinds import MEAN_OVER_KINDS
 from testbed.answers.reports.reasoning import MEAN_GRADE
-from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, values_of
+from testbed.answers.reports.scored import ScoredRows, mean, mean_of, mean_of_means, slice_name, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.answers.wild_documents import TABLES, origin
 from testbed.entities import Metric
-from testbed.metric_specs import MetricSpec, rate
+from testbed.metric_specs import rate
 
 CONSISTENCY = rate("consistency")
 _PHOTOGRAPHS = 4  # of each document
@@ -43,15 +41,10 @@ def wild_documents(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
             else [_consistent(own)]
         )
         found.append(CONSISTENCY.metric(float(np.mean(shares)), int(own.counted.sum()), slice=part, scorer=scorer))
-    return [
-        _mean_of(found, spec, of, rows, scorer)
-        for spec, of in ((MEAN_OVER_KINDS, MEAN_GRADE), (CONSISTENCY, CONSISTENCY))
-    ] + found
-
-
-def _mean_of(found: Sequence[Metric], spec: MetricSpec, of: MetricSpec, rows: ScoredRows, scorer: str) -> Metric:
-    values = [each.value for each in found if each.name == of.name and each.value is not None]
-    return spec.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
+    consistent = [metric for metric in found if metric.name == CONSISTENCY.name]
+    scores = [metric for metric in found if metric.name == MEAN_GRADE.name]
+    means = [mean_of(scores, rows, MEAN_OVER_KINDS, scorer), mean_of(consistent, rows, CONSISTENCY, scorer)]
+    return means + found
 
 
 def _consistent(rows: ScoredRows) -> float:
