@@ -62,7 +62,7 @@ def print_report(
     _print_table(report, results, models, settings)
     print_models(report)
     print_classes(report)
-    print_prompts(report)
+    say_some(lines_of_prompts(report), SHOWN, "Prompts: {} more such lines")
     print_chance(report, results)
     _print_left_out(report.left_out)
     _print_unreadable(report, results, unreadable, unread or {})
@@ -275,11 +275,6 @@ def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
 
 SHOWN = 12
 SHOWN_NAMES = 5
-
-
-def print_prompts(report: Report) -> None:
-    """Prints the origin of prompts that do not come from a file, and which class names are equal."""
-    say_some(lines_of_prompts(report), SHOWN, "Prompts: {} more such lines")
 
 
 def lines_of_prompts(report: Report) -> list[str]:
