@@ -139,6 +139,7 @@ def chart_museum(row: Row) -> list[Turn]:
 
 def ocr_reasoning(row: Row) -> list[Turn]:
     """OCR-Reasoning: the pictures, and the question with the form of the answer, in its language."""
+    asked = cell_text(row, "question")
     if "English" in row.columns["language"]:
         ending = (
             "\nSolve the complex problem through step-by-step reasoning. The composition of the final answer should"
@@ -146,7 +147,7 @@ def ocr_reasoning(row: Row) -> list[Turn]:
         )
     else:
         ending = f"\n通过一步一步的推理解决这个复杂的问题。最后的回答的组成应该是: '{row.columns['format']}'."
-    return [[*row.pictures, f"{cell_text(row, 'question')}{ending}"]]
+    return [[*row.pictures, f"{asked}{ending}"]]
 
 
 def world_vqa(row: Row) -> list[Turn]:

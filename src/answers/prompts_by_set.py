@@ -230,10 +230,10 @@ def snippet(row: Row) -> list[Turn]:
     Raises:
         SampleError: If VTCBench does not have this category.
     """
-    category = row.columns.get("category", "")
+    asked, category = cell_text(row, "question"), row.columns.get("category", "")
     if category not in _SNIPPET:
         raise SampleError(f"{row.index}: its category is {category!r}; expected {', '.join(_SNIPPET)}")
-    return [[*row.pictures, f"{_SNIPPET[category]}{cell_text(row, 'question')}"]]
+    return [[*row.pictures, f"{_SNIPPET[category]}{asked}"]]
 
 
 def ranking(row: Row) -> list[Turn]:
