@@ -107,7 +107,7 @@ class EvaluatedCell:
             rows: Integer array [m]: positions of these samples; default all.
 
         Raises:
-            StoreError: If the metric is none of these.
+            StoreError: If the metric is not one of these.
         """
         rows = np.arange(len(self)) if rows is None else rows
         calibration = self.classifies and metric == CALIBRATION

@@ -112,7 +112,9 @@ def read_training(path: Path) -> dict[str, Training]:
 def _column(path: Path, header: Sequence[str], names: Sequence[str], needed: bool) -> str:
     column = next((name for name in names if name in header), "")
     if needed and not column:
-        raise TestbedError(f"--compute {path}: there is no column {names[0]}; expected model, compute and maybe group")
+        raise TestbedError(
+            f"--compute {path}: there is no column {names[0]}; expected model, compute and optionally group"
+        )
     return column
 
 

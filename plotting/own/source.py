@@ -168,7 +168,7 @@ class Own:
     # Samples ------------------------------------------------------------------------------------------------------
 
     def log_odds(self, setting: str, model: str) -> Array | None:
-        """How sure a model is of each sample, as ``testbed selective`` orders them.
+        """A model's confidence in each sample, as ``testbed selective`` orders them.
 
         Log odds of the largest probability, float64 [samples], NaN for samples that could not be read; None if no
         logits are stored. The stored confidence is a float32, of which many may round to 1.

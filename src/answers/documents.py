@@ -70,7 +70,7 @@ def _fields(columns: Columns, text: str, reads: Sequence[Callable[[str], Any]] =
 
 
 def _parsed(text: str, reads: Sequence[Callable[[str], Any]] = _READS) -> Any:
-    """The object that a text is, in JSON or in Python's notation; None if it is none."""
+    """Parses a text in JSON or in Python's notation; None if it is in neither."""
     for read in reads:
         try:
             return read(text)

@@ -327,7 +327,9 @@ def _encoders(name: str, folder: Any, network: Any) -> tuple[Any, Any]:
     library: Any = transformers
 
     if not all(hasattr(network, method) for method in ("get_image_features", "get_text_features")):
-        raise WeightsError(f"{name}: {type(network).__name__} is no dual encoder: it does not embed images and texts")
+        raise WeightsError(
+            f"{name}: {type(network).__name__} is not a dual encoder: it does not embed images and texts"
+        )
     tokenizer = library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     config = network.config
     positions = getattr(config.text_config, "max_position_embeddings", None) or tokenizer.model_max_length

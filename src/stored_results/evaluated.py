@@ -147,13 +147,13 @@ class SettingSamples:
 
     @property
     def right(self) -> str | None:
-        """The name of the score that says whether a sample is right."""
+        """The name of the score that marks samples as right or wrong."""
         names = Counter(each.right for each in self.shown if each.right is not None)
         return max(names, key=lambda each: (names[each], each)) if names else None
 
     @property
     def main(self) -> str | None:
-        """The name of the main score; of settings with right and wrong samples the one that tells these."""
+        """The name of the main score; of settings with right and wrong samples, the one that marks them."""
         if self.right is not None:
             return self.right
         names = Counter(each.main for each in self.shown if each.main is not None)

@@ -81,7 +81,7 @@ class GenerationTask(TextTask):
     options = GenerationOptions
 
     def build(self, graph: Graph) -> Built:
-        """The model's answers; text is generated as the setting's task option ``generation`` says."""
+        """The model's answers, generated with the setting's task option ``generation``."""
         return Built(graph.generations(self.message, options_of(graph.setting, self.options).generation))
 
     @abstractmethod
