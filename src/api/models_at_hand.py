@@ -120,7 +120,7 @@ def _model(thing: Any, beside: Beside) -> ModelDefinition:
     if isinstance(thing, type) and issubclass(thing, Enum):
         raise DefinitionError(f"{thing.__name__} is a class; give one of its members, as {thing.__name__}.DEFAULT")
     if isinstance(thing, type):
-        raise DefinitionError(f"{thing.__name__} is a class; give an object of it, as {thing.__name__}(…)")
+        raise DefinitionError(f"{thing.__name__} is a class; give an instance, as {thing.__name__}(…)")
     import torch  # noqa: F401 -- a function or an estimator is given tensors, also where the user has none
 
     if type(thing).__name__ == "ExportedProgram" and type(thing).__module__.startswith("torch.export"):

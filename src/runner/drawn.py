@@ -163,7 +163,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     if chosen.name not in means:
         raise StoreError(
             f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is not a mean of scores of the"
-            f" samples, each by itself and in a known range, so no interval holds at all looks; {works}"
+            f" samples, each by itself and in a known range, so no interval is valid at every look; {works}"
         )
     score = _OF.get(chosen.name, chosen.name)
     values = store.scores.of_each([evaluation.id], score)[evaluation.id].astype(np.float64)

@@ -161,7 +161,7 @@ class InputOptions:
             raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
         if size and size[0] < size[-1]:
             raise click.UsageError(
-                f"--image-size {size[0]} {size[1]} crops more than the resized image has; RESIZE comes first"
+                f"--image-size {size[0]} {size[1]} crops more than the resized image; RESIZE comes first"
             )
         return Preprocessing(
             resize=size[0] if size else None,
