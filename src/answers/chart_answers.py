@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import as_list, listed, truth
 from testbed.answers.texts import edit_distance, open_answer
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 _LIST = re.compile(r"\[(.*)\]")
 _WORD = re.compile(r"(?<!['\w])(\w[^,]*?)(?!['\w])")

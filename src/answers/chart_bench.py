@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from testbed.answers.columns import references, truth
 from testbed.answers.numbers import relaxed
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.answers.yes_no import yes_no
-
-Columns = Mapping[str, str]
 
 PAIRS = "Acc+"  # the kind of question with a right and a wrong statement
 _CLOSE = 0.05

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import truth
 from testbed.answers.published.triples import STRUCTURE, Triple, triples_of
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _RULE = re.compile(r"[\s|:-]*")  # below the header of a table in Markdown
 _FENCE = re.compile(r"```\w*\n(.*?)(?:```|$)", re.DOTALL)
@@ -19,7 +16,7 @@ _FENCE = re.compile(r"```\w*\n(.*?)(?:```|$)", re.DOTALL)
 def chart_tables(columns: Columns, text: str) -> Verdict:
     """The share of the cells of two tables that are in both, with tabs, commas or bars between them."""
     if columns.get("category", "").lower() != STRUCTURE:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     final, why = final_text(text)
     said, right = set(_cells(final or "")), set(triples_of(truth(columns)))
     if not said:
