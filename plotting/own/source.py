@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.arrays import Array
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
@@ -31,7 +32,6 @@ USUAL_CLEAN = "val"  # the reference of ImageNet-testbed's settings
 SHOWN_REASONS = 4
 SHOWN_NAMES = 3
 Numbers = dict[str, Any]
-Array = np.ndarray[Any, Any]
 
 
 class Drawing(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
@@ -19,8 +20,6 @@ from testbed.stored_results.predictions import ClassNames, best_names, class_nam
 from testbed.stored_results.side_by_side import evaluations_on
 from testbed.tasks.image_embedding import task as image_embedding
 from testbed.tasks.parts.logits import viewed_logits
-
-Array = np.ndarray[Any, Any]
 
 LOGITS, TEXT = "logits", "text"
 _PARTS = ("view", "forward")  # of an identity, in full

@@ -18,6 +18,7 @@ from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.scored import slice_name
 from testbed.answers.scorings import RULES
 from testbed.answers.verdict import Verdict
+from testbed.arrays import Array
 from testbed.entities import JUDGE_SLICE, Metric, Score
 from testbed.graph.nodes import Built
 from testbed.identity.describe import digest
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 log = logging.getLogger("testbed")
 SCORER = "judged_answers@2"

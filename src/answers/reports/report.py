@@ -25,8 +25,9 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     yes_no,
 )
 from testbed.answers.reports.benchmark import REPORTS, Report, add_report
-from testbed.answers.reports.scored import Array, ScoredRows, mean
+from testbed.answers.reports.scored import ScoredRows, mean
 from testbed.answers.verdict import AnsweredQuestions, Verdict
+from testbed.arrays import Array
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate

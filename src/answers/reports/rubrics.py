@@ -15,7 +15,6 @@ from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.kinds import GROUPS_RIGHT
 from testbed.answers.reports.reasoning import MEAN_GRADE
 from testbed.answers.reports.scored import (
-    Array,
     ScoredRows,
     by_columns,
     mean,
@@ -27,6 +26,7 @@ from testbed.answers.reports.scored import (
 )
 from testbed.answers.slots import counted
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.clusters import effective_clusters

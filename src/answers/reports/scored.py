@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import clusters_of, effective_clusters
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_of_means_and_stderr
 
-Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]
 
 _GROUPS = ("image_path", "video")  # columns of what rows share; the first existing one counts

@@ -9,9 +9,10 @@ import numpy as np
 from testbed.answers.judges.rubrics import numbers_of
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
-from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name, values_of
+from testbed.answers.reports.scored import ScoredRows, mean, slice_name, values_of
 from testbed.answers.steps import BACK, FRONT, ORDER, flags_of
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import PREFERRED, rate
 
