@@ -12,7 +12,6 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     driving,
     free_text,
     kinds,
-    pairs,
     question_variants,
     reasoning,
     rubrics,
@@ -21,7 +20,6 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     sub_tasks,
     videos,
     we_math,
-    wild_documents,
     yes_no,
 )
 from testbed.answers.reports.benchmark import REPORTS, Report, add_report

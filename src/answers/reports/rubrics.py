@@ -28,7 +28,7 @@ from testbed.answers.slots import counted
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
-from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
+from testbed.metric_specs import HIGHER, LOWER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
@@ -190,3 +190,17 @@ def page_tasks(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     tasks = [page_task_of(row) for row in rows.columns]
     by_task = sliced(rows, MEAN_GRADE, scorer, "task", tasks)
     return [mean(rows, MEAN_GRADE, scorer), *by_task, *by_columns(rows, MEAN_GRADE, scorer, ("sub_task",))]
+
+
+MAIN_WIN_RATE = rate("win_rate", headline=PREFERRED)
+_OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", LOWER), 0.0))
+
+
+@add_report("pairs", MAIN_WIN_RATE.name)
+def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports ``win_rate``, a tie being half a win, also by category; the shares of ``wins``, ``ties``, ``losses``."""
+    rows = ScoredRows.of(answered)
+    metrics = [mean(rows, MAIN_WIN_RATE, scorer), *by_columns(rows, MAIN_WIN_RATE, scorer, ("category",))]
+    for spec, score in _OUTCOMES:
+        metrics.append(mean(rows.scored(np.where(rows.counted, rows.scores == score, np.nan)), spec, scorer))
+    return metrics
