@@ -40,9 +40,9 @@ SHARED = {
     "image_size": ("SIZE", "How the model was trained: [RESIZE] CROP."),
     "mean": ("X", "Likewise: the mean, three numbers."),
     "std": ("X", "Likewise: the standard deviation."),
-    "interpolation": ("NAME", "Likewise: the interpolation for resizing."),
+    "interpolation": ("NAME", "Likewise: the interpolation."),
     "class_order": ("ORDER", "Likewise: the order of the classes."),
-    "weights_entry": ("NAME", "Likewise: the entry of each file that holds the weights, such as ema.module."),
+    "weights_entry": ("NAME", "Likewise: the entry with the weights, such as ema.module."),
     "gpus": ("ID", "GPUs to use.  [default: all, else the CPU]"),
     "executor": ("NAME", "Where cells are computed: processes, inline, ray."),
     "logs": ("WHERE", "Log results to tensorboard:DIR, wandb[:PROJECT], mlflow[:URI]."),
@@ -93,7 +93,7 @@ class Seconds(click.ParamType[float]):
     metavar="TIME",
     help="Files are complete when unchanged for this long.  [default: 10s]",
 )
-@click.option("--marker", metavar="PATH", help="Files are complete when this exists, such as '{path}.done'.")
+@click.option("--marker", metavar="PATH", help="Files are complete when this exists: '{path}.done'.")
 @click.option("--latest", is_flag=True, help="Evaluate the newest step first if several wait.")
 @click.option("--until", type=int, metavar="N", help="End after N checkpoints have results.")
 @click.option("--idle", type=Seconds(), metavar="TIME", help="End after this long without new or changed files.")
