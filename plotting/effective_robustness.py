@@ -39,7 +39,7 @@ class ByDepth(NamedTuple):
 
 
 def data(grid: Grid, choice: Choice) -> ScatterData | ByDepth:
-    """Effective robustness of each model to a shift."""
+    """Draw the effective robustness of each model to a shift."""
     spec = SPEC.on(choice.x, choice.y, choice.scale)
     found = scatter_data(grid, replace(spec, baseline=choice.further.get("baseline")))
     if found.fit is None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.plotting.page import scaled
 
 log = logging.getLogger("testbed")
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
-Array = np.ndarray[Any, Any]
 
 FEW, OUTLYING = 12, 4  # up to FEW points are all labelled; of more, OUTLYING on each side of the line
 MOST_CHARACTERS = 40

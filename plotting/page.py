@@ -27,7 +27,8 @@ def width_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--width",
         callback=lambda ctx, param, value: None if value is None else _points(value),
         metavar="column|text|PT",
-        help="Draw images for print, so wide: a column (234 pt), the text of a page (397 pt) or a number of points.",
+        help="Draw images for print at this width: a column (234 pt), the text of a page (397 pt) or a number of"
+        " points.",
     )(function)
 
 
@@ -65,12 +66,12 @@ def drawn(draw: Callable[[], Figure], width: float | None) -> Figure:
 
 
 def printing() -> bool:
-    """Whether the figure that is being made is for print."""
+    """Checks whether the figure that is being made is for print."""
     return _width.get() is not None
 
 
 def pixels(width: float) -> float:
-    """How many pixels wide a figure is that takes so many on a screen."""
+    """Returns the width in pixels of a figure that takes so many on a screen."""
     points = _width.get()
     return width if points is None else points * PIXELS
 
@@ -82,13 +83,13 @@ def scaled(size: float) -> float:
 
 
 def beside(most: int, least: float) -> int:
-    """How many panels, each at least so many points wide, a row of a page has room for."""
+    """Returns the number of panels, each at least so many points wide, that fit in a row of a page."""
     points = _width.get()
     return most if points is None else max(1, min(most, int(points // least)))
 
 
 def is_print(figure: Any) -> bool:
-    """Whether a figure was drawn for print: its PDF is as wide as was asked for."""
+    """Checks whether a figure was drawn for print, so that its PDF has the requested width."""
     return isinstance(figure.layout.meta, dict) and "width_pt" in figure.layout.meta
 
 

@@ -56,7 +56,7 @@ class Ranking(NamedTuple):
 
 
 def data(grid: Grid, choice: Choice) -> Ranking:
-    """Ranks models over the settings that --x matches, by mean rank or mean score, with intervals.
+    """Rank models over the settings that --x matches, by mean rank or mean score, with intervals.
 
     Without ``--x``, uses the settings that at least half of the models have. Leaves out models with missing results,
     or with ``--complete settings`` the settings with missing results.

@@ -28,5 +28,5 @@ LABELS = {
 
 
 def setting_label(name: str) -> str:
-    """What a setting is called in titles and on axes."""
+    """Returns the name of a setting in titles and on axes."""
     return LABELS.get(name, name)

@@ -68,7 +68,7 @@ def faint(colour: str, alpha: float) -> str:
 
 
 class Mark(NamedTuple):
-    """How a model is drawn, and what that says."""
+    """The mark of a model, and what it stands for."""
 
     group: str
     colour: str
@@ -272,7 +272,7 @@ def percent_axis(
 
 
 def most_ticks(share: float) -> int:
-    """How many ticks an axis has at most, which takes a share of the width of a page."""
+    """Returns the maximum number of ticks of an axis that takes a share of the width of a page."""
     return max(3, min(TICKS_MOST, int(pixels(900) * share / scaled(4 * TEXT)))) if printing() else TICKS_MOST
 
 

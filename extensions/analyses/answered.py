@@ -26,8 +26,6 @@ from testbed.stored_results.side_by_side import (
     scores_of,
 )
 
-Array = np.ndarray[Any, Any]
-
 CORRECT = "top1"  # the per-sample score for correctness
 PROBABILITY = "probability"
 # Confidence measures: option of `testbed selective` → measure of `testbed.metrics.sureness`.

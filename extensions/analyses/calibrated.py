@@ -17,14 +17,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import DataError
 from testbed.metrics.inference.statistics import mean_and_stderr, wilson
-
-Array = np.ndarray[Any, Any]
 
 LEVEL = 0.95
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import groups_of
 from testbed.errors import DataError
 from testbed.extensions.analyses.calibrated import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.entities import Evaluation
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 Method = Literal["ppi", "post-stratified", "rogan-gladen"]
 METHODS: Mapping[str, Callable[..., CorrectedMean]] = {

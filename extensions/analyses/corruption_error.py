@@ -12,15 +12,13 @@ and mCE and relative mCE are their means over the 15 corruptions of ImageNet-C.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import Z, student
 from testbed.metrics.inference.statistics import mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 # AlexNet's top-1 errors on the published ImageNet-C, the mean over the five severities. They are the constants by which
 # the authors' numbers are normalised; timm and NVIDIA's FAN have the same in their code for ImageNet-C.

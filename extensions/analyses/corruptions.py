@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Result, groups_of
@@ -22,8 +22,6 @@ from testbed.extensions.analyses.corruption_error import (
 )
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.stored_results.side_by_side import Tell, matching_settings
-
-Array = np.ndarray[Any, Any]
 
 METRIC = "top1"
 SEVERITIES = 5

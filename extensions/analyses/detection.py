@@ -19,15 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import rate
 from testbed.metrics.detection import TPR
 from testbed.metrics.inference.intervals import Z, interval, log_odds
-
-Array = np.ndarray[Any, Any]
 
 _SHARE = rate("share", zero_one=True)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import student
 from testbed.metrics.inference.statistics import mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
@@ -27,8 +27,6 @@ from testbed.metrics.ood_scores import SCORES, ood_scores, typical_probabilities
 from testbed.metrics.sureness import KL_MATCHING
 from testbed.stored_results.predictions import LOGITS, has_logits
 from testbed.stored_results.side_by_side import SampleTable, Tell, choose, evaluation_of
-
-Array = np.ndarray[Any, Any]
 
 MEAN = "mean"
 _FITTING = 10  # one in this many samples is used to fit the typical probabilities

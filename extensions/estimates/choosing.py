@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, StoreError
@@ -20,8 +20,6 @@ from testbed.extensions.estimates.methods.held_out import BY_CHANCE, HeldOut, Wa
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.mistakes import NLL
 from testbed.stored_results.side_by_side import SampleTable, SideBySide, Tell, all_scores, choose, side_by_side
-
-Array = np.ndarray[Any, Any]
 
 LEAST = 4  # models
 _JUDGED = ("judged_answers",)  # scorers of questions, each of which is judged separately

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import DataError, StoreError, UnknownNameError
@@ -17,7 +17,6 @@ from testbed.extensions.estimates.methods import anchors as methods
 from testbed.registry.references import anchored
 from testbed.stored_results.side_by_side import SampleTable, dataset_id, evaluation_of, scores_of
 
-Array = np.ndarray[Any, Any]
 Find = Callable[[Store, str, str], Evaluation]
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import DataError
 from testbed.spreadsheet import plain, reading_csv
 
-Array = np.ndarray[Any, Any]
 MODEL, FAMILY = "model", "family"
 _FOLDS = 10  # maximum
 _RESNET, _VIT = "resnet", "vision_transformer"  # timm's names

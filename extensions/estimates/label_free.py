@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import DataError
@@ -33,8 +33,6 @@ from testbed.stored_results.side_by_side import (
     scores_of,
     side_by_side,
 )
-
-Array = np.ndarray[Any, Any]
 
 METHODS = (*ALONE, ALINE_S, ALINE_D)
 _FITTED = 5000  # samples that a temperature is fitted on

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.data.sets.model_vs_human import short_name
 from testbed.data.source import dataset_of
 from testbed.db.store import Store
@@ -187,7 +187,7 @@ def _add(
 
 
 def _scored(
-    logits: np.ndarray[Any, Any], samples: Sequence[SampleInfo], names: Sequence[str], setting: str
+    logits: Array, samples: Sequence[SampleInfo], names: Sequence[str], setting: str
 ) -> tuple[list[Score], list[Metric]]:
     """The outputs of classification, without metrics of probabilities, which people do not give."""
     scores, metrics = score_classes(logits, samples, names, setting)
@@ -205,7 +205,7 @@ def _store(
     model: str,
     setting: str,
     data: DatasetInfo,
-    logits: np.ndarray[Any, Any],
+    logits: Array,
     scores: Sequence[Score],
     metrics: Sequence[Metric],
 ) -> None:

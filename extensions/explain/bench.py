@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import NotApplicableError, Stage, Variant
 from testbed.extensions.explain.cell import EvaluatedCell
 from testbed.extensions.explain.images import ImageRunner
 from testbed.extensions.explain.pixels import Pixels
 from testbed.extensions.explain.sampling import Draw, SampledValue, Side, estimate, from_another, reach
 from testbed.extensions.explain.stored_model import REPEATED, difference
-from testbed.extensions.explain.table import CALIBRATION, Array, Table, Values, margins, values
+from testbed.extensions.explain.table import CALIBRATION, Table, Values, margins, values
 from testbed.extensions.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]

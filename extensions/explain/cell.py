@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError, TestbedError, UnknownNameError
@@ -16,7 +17,6 @@ from testbed.extensions.explain.stored_model import model_as_stored
 from testbed.extensions.explain.table import (
     CALIBRATION,
     MEAN_PER_CLASS,
-    Array,
     NotApplicableError,
     Table,
     metric_of,
@@ -107,7 +107,7 @@ class EvaluatedCell:
             rows: Integer array [m]: positions of these samples; default all.
 
         Raises:
-            StoreError: If the metric is none of these.
+            StoreError: If the metric is not one of these.
         """
         rows = np.arange(len(self)) if rows is None else rows
         calibration = self.classifies and metric == CALIBRATION

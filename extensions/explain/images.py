@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.calls import first_line
 from testbed.errors import SampleError, TestbedError
 from testbed.extensions.explain.axis import NotApplicableError
 from testbed.extensions.explain.decoders import DECODERS, compressed
 from testbed.extensions.explain.pixels import OtherNormalization, Pixels, pixels_of, render
-from testbed.extensions.explain.table import Array
 from testbed.extensions.explain.texts import Network, stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
 from testbed.models.loading.checkpoint_network import with_entry

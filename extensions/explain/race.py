@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import Stage
 from testbed.extensions.explain.bench import Arm, Bench
 from testbed.extensions.explain.explanation import ALONE, GIVES, NARROW, UNDECIDED, Target, Z, allowed, verdict
 from testbed.extensions.explain.pixels import Pixels
 from testbed.extensions.explain.sampling import SampledValue
-from testbed.extensions.explain.table import Array
 
 DOUBTFUL = 0.001  # odds below which an arm is dropped
 FREEDOM, ROUGH = 3, 16  # minimum degrees of freedom, and samples per further one: errors of small draws are rough

@@ -20,7 +20,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from testbed.extensions.explain.table import Array, Values
+from testbed.arrays import Array
+from testbed.extensions.explain.table import Values
 
 SEED = 20_240_601
 _EVEN, _OF_GAP = 0.15, 3.0  # share of the draw that does not depend on margins: minimum, and per unit of the gap

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import TestbedError
-from testbed.extensions.explain.table import Array
 from testbed.identity.describe import describe
 from testbed.models.base.transform import LazyTransform, StandardNormalization, StandardTransform
 from testbed.models.model_base import ModelDefinition

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import TestbedError
 from testbed.metrics.classification import NEVER, calibration_gaps, sample_scores, target_ranks
-
-Array = np.ndarray[Any, Any]
 
 NONE = -1  # placeholder for a right class
 WRONG = 1e6  # further than any margin

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import NotApplicableError
-from testbed.extensions.explain.table import Array
 from testbed.graph.ops import TextEmbeddings
 from testbed.identity.fingerprints import model_identity
 

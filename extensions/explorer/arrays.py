@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import SampleInfo, groups_of
 from testbed.extensions.explorer.packing import packed_counts
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.stored_results.evaluated import LOGITS, SettingSamples, ShownEvaluation
 from testbed.stored_results.slices import slice_text
-
-Array = np.ndarray[Any, Any]
 
 TOP = 5  # classes shown of each prediction
 _MOST_VALUES = 500  # maximum values of a slice that is a filter

@@ -1,4 +1,4 @@
-"""Documents of published values: their sources, and who says what of which cell."""
+"""Documents of published values: their sources, and who reports what for which cell."""
 
 from __future__ import annotations
 

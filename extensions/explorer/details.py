@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import TestbedError
 from testbed.metrics.scorers.retrieval import flat_captions
 from testbed.stored_results.evaluated import SettingSamples, ShownEvaluation
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.registry.catalog import Catalog
 
-Array = np.ndarray[Any, Any]
 
 TOP = 5  # items retrieved
 _KEPT = 2  # evaluations with embeddings in memory

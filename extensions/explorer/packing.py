@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 NONE8, NONE16 = 255, 65535  # placeholders for missing values
 _TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "f4": "f32"}

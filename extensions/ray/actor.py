@@ -1,4 +1,4 @@
-"""A worker that a run talks to by calling its methods: what it says is fetched, and what it asks is answered."""
+"""A worker that a run calls through its methods: the run fetches its messages and answers its requests."""
 
 from __future__ import annotations
 

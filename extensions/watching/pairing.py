@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import Evaluation, TrainingCheckpoint, groups_of
 from testbed.errors import TestbedError
@@ -23,8 +24,6 @@ from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, holm
 from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
 from testbed.stored_results.paired import compare_pairs
 from testbed.stored_results.side_by_side import SampleTable, scores_of
-
-Array = np.ndarray[Any, Any]
 
 SAME = 1e-6  # tolerance between a metric and a mean of scores
 BETTER, WORSE, TIED, FIRST, UNKNOWN = "better", "worse", "tied", "first", "not compared"

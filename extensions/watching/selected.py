@@ -5,13 +5,10 @@ All functions take per-sample scores of models on the same samples, of which a h
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference.clusters import cluster_sums
-
-Array = np.ndarray[Any, Any]
 
 FLIPS = 4_000
 SPLITS = 20

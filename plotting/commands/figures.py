@@ -33,7 +33,7 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion"
     "--compute",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="A CSV table of the models' training compute: model, compute, and maybe group.",
+    help="A CSV table of the models' training compute: model, compute, and optionally group.",
 )
 @label_option
 @click.option(

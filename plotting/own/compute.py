@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.arrays import Array
 from testbed.errors import TestbedError, shortened
 from testbed.formatting import fixed, percent
 from testbed.metric_specs import HIGHER, LOWER
@@ -35,8 +36,6 @@ SEED = 0
 # The columns, with those of CLIP benchmark's scaling table.
 MODEL, COMPUTE, GROUP = ("model", "model_fullname"), ("compute", "gmacs_total"), ("group", "upstream_dataset")
 ALL = "all models"
-
-Array = np.ndarray[Any, Any]
 
 
 class Training(NamedTuple):
@@ -112,7 +111,9 @@ def read_training(path: Path) -> dict[str, Training]:
 def _column(path: Path, header: Sequence[str], names: Sequence[str], needed: bool) -> str:
     column = next((name for name in names if name in header), "")
     if needed and not column:
-        raise TestbedError(f"--compute {path}: there is no column {names[0]}; expected model, compute and maybe group")
+        raise TestbedError(
+            f"--compute {path}: there is no column {names[0]}; expected model, compute and optionally group"
+        )
     return column
 
 

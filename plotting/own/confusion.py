@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.formatting import percent
@@ -39,13 +40,13 @@ class Confusions(NamedTuple):
 
     model: str
     eval_setting: str
-    counts: np.ndarray[Any, Any]
+    counts: Array
     names: list[str]
     left_out: int
     unread: int
-    recall: np.ndarray[Any, Any]
-    precision: np.ndarray[Any, Any]
-    samples: np.ndarray[Any, Any]
+    recall: Array
+    precision: Array
+    samples: Array
 
 
 def figures(own: Own) -> Found:
@@ -100,26 +101,26 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
     )
 
 
-def count(targets: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
+def count(targets: Array, predicted: Array, classes: int) -> Array:
     """Counts [classes, classes], true × predicted, of samples with a prediction."""
     known = predicted >= 0
     places = targets[known] * classes + predicted[known]
     return np.bincount(places, minlength=classes * classes).reshape(classes, classes)
 
 
-def _shares(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    shares: np.ndarray[Any, Any] = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+def _shares(part: Array, whole: Array) -> Array:
+    shares: Array = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
     return shares
 
 
-def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
+def most_confused(counts: Array, most: int) -> Array:
     """The classes involved in the most mistakes, up to a number, in their original order."""
     wrong = counts - np.diag(np.diag(counts))
     order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")
     return np.sort(order[:most])
 
 
-def _hover(counts: np.ndarray[Any, Any], shares: np.ndarray[Any, Any]) -> list[list[str]]:
+def _hover(counts: Array, shares: Array) -> list[list[str]]:
     return [
         [f"{count:,} samples, {percent(share / 100)} %" for count, share in zip(*row, strict=True)]
         for row in zip(counts, shares, strict=True)

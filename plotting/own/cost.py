@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from testbed.arrays import Array
 from testbed.formatting import percent
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
@@ -63,7 +64,7 @@ def _parameters(model: str) -> int | None:
     return None if known is None else count_parameters(known)
 
 
-def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def pareto(cost: Array, value: Array) -> Array:
     """Finds the models that no other model dominates: at least as good at no more cost, and better in one of the two.
 
     Args:

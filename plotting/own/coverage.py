@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.formatting import percent
 from testbed.metrics.inference.selective import Curve, curve
 from testbed.plotting.own.severity import DASHES
@@ -34,7 +35,7 @@ def figures(own: Own) -> Found:
     return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers, Own.log_odds)
 
 
-def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> RiskCurve:
+def line(model: str, confidence: Array, correct: Array) -> RiskCurve:
     """Computes the curve of a model; unreadable samples count as wrong and are answered last.
 
     Args:
@@ -47,7 +48,7 @@ def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, 
     return RiskCurve(model, found, len(correct))
 
 
-def _shown(each: RiskCurve) -> np.ndarray[Any, Any]:
+def _shown(each: RiskCurve) -> Array:
     """Indices of the points of a curve to draw, spread evenly over coverage."""
     wanted = np.linspace(0, 1, MOST_POINTS)
     return np.unique(np.minimum(np.searchsorted(each.curve.coverage, wanted), len(each.curve.coverage) - 1))

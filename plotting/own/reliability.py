@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from testbed.arrays import Array
 from testbed.formatting import percent
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
@@ -46,7 +47,7 @@ def figures(own: Own) -> Found:
     return by_confidence(own, "reliability", MOST_MODELS, reliability, draw, numbers)
 
 
-def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
+def reliability(model: str, confidence: Array, correct: Array) -> Reliability:
     """Computes bins of equal width, each open below.
 
     Args:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.arrays import Array
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
@@ -31,7 +32,6 @@ USUAL_CLEAN = "val"  # the reference of ImageNet-testbed's settings
 SHOWN_REASONS = 4
 SHOWN_NAMES = 3
 Numbers = dict[str, Any]
-Array = np.ndarray[Any, Any]
 
 
 class Drawing(NamedTuple):
@@ -168,7 +168,7 @@ class Own:
     # Samples ------------------------------------------------------------------------------------------------------
 
     def log_odds(self, setting: str, model: str) -> Array | None:
-        """How sure a model is of each sample, as ``testbed selective`` orders them.
+        """A model's confidence in each sample, as ``testbed selective`` orders them.
 
         Log odds of the largest probability, float64 [samples], NaN for samples that could not be read; None if no
         logits are stored. The stored confidence is a float32, of which many may round to 1.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.boxes import Box, contains_centre
 from testbed.answers.choice import multiple_choice, read_choice
@@ -18,10 +17,8 @@ from testbed.answers.published.short_answers_by_set import (
 )
 from testbed.answers.reasoning import same
 from testbed.answers.texts import comparable, final_text, marked, open_answer
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.answers.yes_no import yes_no
-
-Columns = Mapping[str, str]
 
 _FIRST_LETTER = re.compile(r"\W*([A-D])\b")
 _ORDER = re.compile(r"(?<![A-Za-z])[A-Z](?:[\s,>→-]*[A-Z])+(?![A-Za-z])")

@@ -19,7 +19,7 @@ from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE,
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Verdict
 from testbed.answers.yes_no import yes_no
 
 _NOTHING = "nothing"  # read where it takes back what it named
@@ -209,7 +209,7 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
         return Verdict(None, 0.0, method)
     score = float(any(_same(expected, answer) for expected in answers))
     if not score and all(quantity(expected) is not None for expected in answers) and _is_unclear(answer):
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     return Verdict(answer, score, method)
 
 

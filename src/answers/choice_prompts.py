@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from testbed.answers.columns import OPTIONS, options
-from testbed.answers.prompts import Turn, column, multiple_choice, placed
+from testbed.answers.prompts import Turn, cell_text, multiple_choice, placed
 from testbed.data.rows import Row
 
 _MEDICAL = "Please carefully observe this medical image and answer the following question:\n\n{}\n\nOptions:\n{}\n\n"
@@ -81,15 +81,13 @@ letter_directly = partial(multiple_choice, ending="Answer with the correct optio
 
 def medical(row: Row) -> list[Turn]:
     """MedQ-Bench: the pictures, the question and its options."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], _MEDICAL.format(turn[-1], _stripped(row, "ABCD")) + _MEDICAL_ENDING]]
+    return [[*row.pictures, _MEDICAL.format(cell_text(row, "question"), _stripped(row, "ABCD")) + _MEDICAL_ENDING]]
 
 
 def degraded(row: Row) -> list[Turn]:
     """MedQ-DEG-Bench: the pictures, the question and its options."""
-    (turn,) = column(row, "question")
     ending = "Answer with the option letter from the given choices directly."
-    return [[*turn[:-1], f"{turn[-1]}\n\n{_stripped(row, 'ABCDE')}\n\n{ending}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')}\n\n{_stripped(row, 'ABCDE')}\n\n{ending}"]]
 
 
 def _stripped(row: Row, letters: str) -> str:
@@ -101,16 +99,14 @@ def _stripped(row: Row, letters: str) -> str:
 def affordance(row: Row) -> list[Turn]:
     """A4Bench: what affordances are, and the rules for the list of letters, around question and options."""
     hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
-    (turn,) = column(row, "question")
     lines = "".join(f"{letter}. {text}\n" for letter, text in options(row.columns).items())
     choices = f"Options:\n{lines}{_RULES}" if lines else ""
-    return [[*turn[:-1], f"{hint}Concept: {_AFFORDANCE}\nQuestion: {turn[-1]}\n{choices}"]]
+    return [[*row.pictures, f"{hint}Concept: {_AFFORDANCE}\nQuestion: {cell_text(row, 'question')}\n{choices}"]]
 
 
 def with_options(row: Row) -> list[Turn]:
     """The pictures, and the question with the text in the column ``multi-choice options`` after it."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"{turn[-1]}{row.columns.get(OPTIONS, '')}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')}{row.columns.get(OPTIONS, '')}"]]
 
 
 def lego(row: Row) -> list[Turn]:
@@ -126,8 +122,7 @@ def visfactor(row: Row, in_steps: bool = False) -> list[Turn]:
     Args:
         in_steps: True to ask for steps before the answer.
     """
-    (turn,) = column(row, "question")
-    text = str(turn[-1]).replace("<br>", "\n")
+    text = cell_text(row, "question").replace("<br>", "\n")
     parts = row.columns.get("additional", "").replace("<br>", "\n").split(";")
     if "additional" in row.columns:
         text = _ADDITIONAL.sub(lambda tag: parts[int(tag[1])] if int(tag[1]) < len(parts) else tag[0], text)
@@ -145,11 +140,9 @@ def visfactor(row: Row, in_steps: bool = False) -> list[Turn]:
 
 def box(row: Row) -> list[Turn]:
     """TDBench: the pictures, and the request for the box of the object that the question names."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], _BOX.format(turn[-1])]]
+    return [[*row.pictures, _BOX.format(cell_text(row, "question"))]]
 
 
 def click(row: Row) -> list[Turn]:
     """ScreenSpot and others: what an agent does (VLMEvalKit's system prompt), the screenshot, and the task."""
-    (turn,) = column(row, "question")
-    return [[_AGENT, *turn[:-1], _CLICK.format(turn[-1])]]
+    return [[_AGENT, *row.pictures, _CLICK.format(cell_text(row, "question"))]]

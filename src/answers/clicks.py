@@ -6,15 +6,13 @@ The right answer is a box in pixels, and the column ``picture_size`` has the siz
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from testbed.answers.boxes import Box, Point, contains
 from testbed.answers.columns import listed, truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _PUBLISHED = re.compile(r"x=([\d.]+), y=([\d.]+)")
 _NAMED = re.compile(r"\bx\s*[=:]\s*(-?\d+(?:\.\d+)?)\W{1,8}y\s*[=:]\s*(-?\d+(?:\.\d+)?)", re.IGNORECASE)
@@ -39,7 +37,7 @@ class Clicks:
         try:
             point = (float(found[1]), float(found[2])) if found else (0.0, 0.0)
         except ValueError:  # 1.2.3
-            return Verdict(None, 0.0, "none")
+            return UNREAD
         return self._verdict(columns, point, "point" if found else "none")
 
     def default(self, columns: Columns, text: str) -> Verdict:
@@ -54,7 +52,7 @@ class Clicks:
         if len(numbers) == 4:
             numbers = [(numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2]
         if len(numbers) != 2:
-            return Verdict(None, 0.0, "none")
+            return UNREAD
         return self._verdict(columns, (numbers[0], numbers[1]), "point")
 
     def _verdict(self, columns: Columns, point: Point, method: str) -> Verdict:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 _VERDICT = re.compile(
     r"(?:overall\s+judge?ment|verdict|conclusion|final\s+answer)\W{0,8}(?:is\W+)?(?:answer\W*)?([12])\b", re.IGNORECASE

@@ -13,9 +13,7 @@ from testbed.answers.html_tables import similarity
 from testbed.answers.texts import edit_distance, final_text
 from testbed.answers.transcriptions import f1, published_f1
 from testbed.answers.trees import Tree, tree_distance
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _READS: Sequence[Callable[[str], Any]] = (json.loads, ast.literal_eval)
 _LEAF = "<leaf>"
@@ -63,14 +61,14 @@ def _fields(columns: Columns, text: str, reads: Sequence[Callable[[str], Any]] =
     nothing, wanted = _tree(_plain({})), _tree(_plain(right))
     tree = None if said is None else _tree(_plain(said))
     if tree is None or nothing is None or wanted is None or max(map(len, (tree, wanted))) > _MOST_NODES:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     whole = tree_distance(nothing, wanted, _alone, _instead)
     score = max(0.0, 1 - tree_distance(tree, wanted, _alone, _instead) / whole) if whole else float(len(tree) == 1)
     return Verdict(json.dumps(said, ensure_ascii=False), score, "fields")
 
 
 def _parsed(text: str, reads: Sequence[Callable[[str], Any]] = _READS) -> Any:
-    """The object that a text is, in JSON or in Python's notation; None if it is none."""
+    """Parses a text in JSON or in Python's notation; None if it is in neither."""
     for read in reads:
         try:
             return read(text)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.texts import final_text, open_answer
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 # The groups of tasks, with the weights of their special number, their right answers, and their forms.
 GROUPS: Mapping[str, Sequence[str]] = {

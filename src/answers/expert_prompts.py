@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from testbed.answers.columns import options
-from testbed.answers.prompts import Turn, column, placed
+from testbed.answers.prompts import Turn, cell_text, placed
 from testbed.data.rows import Picture, Row
 
 _HERE = re.compile(r"<image_(\d+)>")
@@ -116,8 +116,7 @@ def emma(row: Row, in_steps: bool = False) -> list[Turn]:
 
 def physics(row: Row) -> list[Turn]:
     """PHYSICS: the pictures, and the question after the request to put the answer in a box."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"{_PHYSICS}Question: {turn[-1]}\nAnswer:"]]
+    return [[*row.pictures, f"{_PHYSICS}Question: {cell_text(row, 'question')}\nAnswer:"]]
 
 
 def see_phys(row: Row) -> list[Turn]:
@@ -135,13 +134,12 @@ def see_phys(row: Row) -> list[Turn]:
 
 def chart_museum(row: Row) -> list[Turn]:
     """ChartMuseum: the first picture, and the question with the form of the answer."""
-    (turn,) = column(row, "question")
-    return [[*row.pictures[:1], _CHART.format(turn[-1])]]
+    return [[*row.pictures[:1], _CHART.format(cell_text(row, "question"))]]
 
 
 def ocr_reasoning(row: Row) -> list[Turn]:
     """OCR-Reasoning: the pictures, and the question with the form of the answer, in its language."""
-    (turn,) = column(row, "question")
+    asked = cell_text(row, "question")
     if "English" in row.columns["language"]:
         ending = (
             "\nSolve the complex problem through step-by-step reasoning. The composition of the final answer should"
@@ -149,21 +147,24 @@ def ocr_reasoning(row: Row) -> list[Turn]:
         )
     else:
         ending = f"\n通过一步一步的推理解决这个复杂的问题。最后的回答的组成应该是: '{row.columns['format']}'."
-    return [[*turn[:-1], f"{turn[-1]}{ending}"]]
+    return [[*row.pictures, f"{asked}{ending}"]]
 
 
 def world_vqa(row: Row) -> list[Turn]:
     """WorldVQA: the pictures, and the question after the request for details, in its language."""
-    (turn,) = column(row, "question")
     chinese = row.columns.get("language") == "zh"
     asks = "请尽可能提供详细的回答。" if chinese else "Please provide as much detail as possible in your answer."
-    return [[*turn[:-1], f"{asks}\n{turn[-1]}"]]
+    return [[*row.pictures, f"{asks}\n{cell_text(row, 'question')}"]]
 
 
 def dental(row: Row) -> list[Turn]:
     """MMOral: the pictures, and the question with the request for details."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"Question: {turn[-1]}\nPlease provide a detailed and accurate answer to the question."]]
+    return [
+        [
+            *row.pictures,
+            f"Question: {cell_text(row, 'question')}\nPlease provide a detailed and accurate answer to the question.",
+        ]
+    ]
 
 
 def sfe(row: Row) -> list[Turn]:

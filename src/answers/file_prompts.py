@@ -8,7 +8,7 @@ import re
 
 from testbed.answers.columns import as_list
 from testbed.answers.comparisons import swapped
-from testbed.answers.prompts import SINGLE_WORD, Turn, cell_text, column
+from testbed.answers.prompts import SINGLE_WORD, Turn, cell_text
 from testbed.answers.prompts_by_set import table_vqa
 from testbed.answers.wild_documents import TABLES, origin
 from testbed.data.rows import Row
@@ -66,8 +66,7 @@ def wild_document(row: Row) -> list[Turn]:
     name, split = origin(row.index)
     if name == TABLES:
         return table_vqa(Row(row.index, {**row.columns, "split": split}, row.pictures))
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"{turn[-1]}{SINGLE_WORD}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')}{SINGLE_WORD}"]]
 
 
 def which_answer(row: Row) -> list[Turn]:
@@ -113,8 +112,7 @@ def _listed(row: Row, name: str) -> list[str]:
 
 def points(row: Row) -> list[Turn]:
     """RefSpatial-Bench: the pictures, the question, and the form of points."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"{turn[-1]}{_POINTS}"]]
+    return [[*row.pictures, f"{cell_text(row, 'question')}{_POINTS}"]]
 
 
 def long_context(row: Row, strict: bool = False) -> list[Turn]:

@@ -10,9 +10,8 @@ from typing import Any
 
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-Columns = Mapping[str, str]
 Graph = Mapping[str, Any]
 
 _ANSWER = "Answer:"
@@ -40,13 +39,13 @@ def published_solution(columns: Columns, text: str) -> Verdict:
     graph, best = _graph(columns), _number(truth(columns))
     value_of, smaller = _PROBLEMS.get(task_of(columns), (None, True))
     if graph is None or best is None or value_of is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     try:
         value = value_of(graph, text) if _ANSWER in text and len(text) <= _LONGEST else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # of another form than the problem's
         value = None
     if value is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     above, below = (best, value) if smaller else (value, best)
     return Verdict(f"{value:g}", min(above / below, 1.0) if below else 0.0, "solution")
 

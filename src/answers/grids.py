@@ -14,9 +14,7 @@ from testbed.answers.columns import truth
 from testbed.answers.judges.replies import object_in
 from testbed.answers.published.grid_rules import RULES, Grid
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 _GRID = re.compile(r"\[\s*\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])*\s*\]")
 _SEEN, _SOLVED = ("initial state", "perception"), ("solution", "answer")

@@ -6,20 +6,17 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from testbed.answers.boxes import Box, Point, iou, within_polygon
 from testbed.answers.clicks import picture_size
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.yes_no import yes_no
 
-Columns = Mapping[str, str]
-
 _ENOUGH = 0.5  # of intersection over union
-_UNREAD = Verdict(None, 0.0, "none")
 _NOTHING: Box = (0, 0, 0, 0)  # no such object
 _REJECTION = "Rejection"
 _OBJECT = re.compile(r'\{.*"bbox_2d".*\}', re.DOTALL)
@@ -56,7 +53,7 @@ def published_grounding_me(columns: Columns, text: str) -> Verdict:
 def _same_object(columns: Columns, box: Box | None) -> Verdict:
     """Checks whether a box, in pixels or in parts of the sides, overlaps the right one by half of their union."""
     if box is None:
-        return _UNREAD
+        return UNREAD
     right = _NOTHING if columns.get("subtask_l1") == _REJECTION else _right_box(truth(columns))
     width, height = _side(columns, "width"), _side(columns, "height")
     part = 1 if all(side <= 1 for side in box) else 999
@@ -123,7 +120,7 @@ def _referred(columns: Columns, numbers: Sequence[str]) -> Verdict:
     width, height = _side(columns, "width"), _side(columns, "height")
     box = _four(list(numbers))
     if box is None:
-        return _UNREAD
+        return UNREAD
     right = _four([columns.get(name, "") for name in _CORNERS])
     if right is None:
         cell = truth(columns)
@@ -176,7 +173,7 @@ def published_robo_spatial(columns: Columns, text: str) -> Verdict:
 
 def _in_polygon(columns: Columns, point: Point | None) -> Verdict:
     if point is None:
-        return _UNREAD
+        return UNREAD
     try:
         corners = [(float(x), float(y)) for x, y in ast.literal_eval(truth(columns).strip())]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 _REFUSES = ("I can't", "I cannot", "无法", "抱歉")
 _STEM = re.compile(r"(?<!\w)(\w+)n['’]t\b")  # "do" of "don't"

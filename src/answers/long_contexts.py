@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.published.long_contexts import after, right_of, rule_of, scored
 from testbed.answers.reasoning import equal, left_to_judge
 from testbed.answers.texts import final_text, open_answer
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.yes_no import read_yes_no
-
-Columns = Mapping[str, str]
 
 _MOST_WORDS = 500  # of an answer about memories; a longer one is wrong
 _MARK = re.compile(r"<\|[^>]*\|>")
@@ -28,7 +25,7 @@ def long_contexts(columns: Columns, text: str) -> Verdict:
         return Verdict(word, float(word is not None and word == right), method)
     rule = rule_of(columns)
     if rule is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     answer, _ = open_answer(final)
     return scored(rule, right_of(columns), [answer or final, after(columns, final)])
 

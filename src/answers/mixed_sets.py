@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,10 +28,8 @@ from testbed.answers.published.kinds_by_set import ssi as published_ssi
 from testbed.answers.published.table_vqa import FACTS, FINANCE, table_vqa
 from testbed.answers.reasoning import equal, letters, letters_of
 from testbed.answers.texts import final_text, marked, open_answer
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.yes_no import read_yes_no
-
-Columns = Mapping[str, str]
 
 mm_oral = among(numbered_options)
 
@@ -180,10 +177,10 @@ def mac_bench(columns: Columns, text: str) -> Verdict:
     if choices:
         said, wanted = (letters_of(part) for part in (answer, right))
         known = bool(said) and set(said) <= set(choices)
-        return Verdict(said, float(said == wanted), method) if known else Verdict(None, 0.0, "none")
+        return Verdict(said, float(said == wanted), method) if known else UNREAD
     number, wanted_number = sole_quantity(answer), value_of(right)
     if number is None or wanted_number is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     given = value_of(columns.get("relative_tolerance", ""))
     close = abs(number.value - wanted_number) <= abs(given or wanted_number * 0.01)
     return Verdict(f"{number.value:.15g}", float(close), method)

@@ -10,10 +10,8 @@ from testbed.answers.columns import listed, truth
 from testbed.answers.numbers import number, sole_quantity
 from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE, moves, relative_accuracy, same_in_spatial_457
 from testbed.answers.texts import comparable, open_answer
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.yes_no import yes_no
-
-Columns = Mapping[str, str]
 
 _MOVES = re.compile(r"(?:move|rotate)_\w+\s*:\s*-?\d+(?:\.\d+)?")
 _FROM_ZERO = {str(place): letter for place, letter in enumerate("ABCD")}
@@ -31,7 +29,7 @@ def spar_bench(columns: Columns, text: str) -> Verdict:
     task = columns.get("task", "")
     if task == VIEW_CHANGE:
         verdict = moves(columns, _MOVES.findall(text))
-        return verdict if verdict.extracted else Verdict(None, 0.0, "none")
+        return verdict if verdict.extracted else UNREAD
     return _relative(columns, text) if "_prediction_" in task else among(candidates)(columns, text)
 
 

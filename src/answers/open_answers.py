@@ -10,7 +10,7 @@ from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
 from testbed.answers.quantities.phrases import is_part
 from testbed.answers.texts import bare, comparable, edit_distance, final_text, marked, places, short_answer
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Verdict
 
 _EMPHASIS = re.compile(r"(?<![\w*_`)])(\*{1,3}|_{1,3}|`)(?=\S)([^*_`\n]*[^\s*_`])\1(?![\w*_`(])")  # of Markdown
 _NUMBER = re.compile(r"[\d.,]*\d[\d.,]*")
@@ -87,7 +87,7 @@ def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
         return contains(columns, text, as_written=True)  # what is read in a picture
     answer = "".join(text.split())  # as it is: braces and styles are part of a formula
     if not answer:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     right = ("".join(reference.split()).strip("$") for reference in references(columns))
     return Verdict(answer, float(any(reference and reference in answer for reference in right)), "contained")
 

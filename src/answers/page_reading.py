@@ -6,14 +6,11 @@ import importlib
 import json
 import re
 import warnings
-from collections.abc import Mapping
 
 from testbed.answers.columns import truth
 from testbed.answers.published.page_metrics import NoSynonyms
 from testbed.answers.texts import edit_distance, final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _CHINESE = re.compile("[\u4e00-\u9fa5]")
 _SEPARATORS = re.compile(r"[（）()，,\s]+")  # of words in scenes
@@ -70,7 +67,7 @@ def published_page_reading(columns: Columns, text: str) -> Verdict:
     """1 − edit distance / length."""
     said, right = normalized(columns, text), normalized(columns, right_text(columns))
     if not said.strip():
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     return Verdict(said, 1 - edit_distance(said, right) / max(len(said), len(right), 1), "whole")
 
 

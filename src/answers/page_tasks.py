@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from testbed.answers.columns import truth
 from testbed.answers.texts import comparable, edit_distance, final_text
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.metrics.captions.overlap import NONE, caption_overlap
-
-Columns = Mapping[str, str]
 
 _CHOICES = ("which page's box contains more characters", "what is this in the box")
 _ROUGE = "ROUGE_L"

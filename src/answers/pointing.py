@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-Columns = Mapping[str, str]
 Box = tuple[Sequence[int], Sequence[int]]  # the columns and the rows of its pixels
 
 _IN_PARENTHESES = re.compile(r"\(([-+]?\d+\.?\d*(?:,\s*[-+]?\d+\.?\d*)*?)\)")
@@ -45,11 +44,11 @@ def published_pointing(columns: Columns, text: str) -> Verdict:
     try:
         region = Region(truth(columns))
     except (ValueError, IndexError):
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     boxes = _of_objects(_unfenced(text), region) or _of_text(text, region)
     number = sum(len(across) * len(down) for across, down in boxes)
     if not number:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     shown = "; ".join(f"{across[0]}, {down[0]}" for across, down in boxes[:20] if across and down)
     return Verdict(shown, sum(map(region.inside, boxes)) / number, "points")
 

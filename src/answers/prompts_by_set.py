@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from testbed.answers.columns import OPTIONS, options
-from testbed.answers.prompts import SINGLE_WORD, Turn, column, question
+from testbed.answers.prompts import SINGLE_WORD, Turn, cell_text, column, question
 from testbed.answers.published.cmmmu import CHOICE, STATEMENT
 from testbed.answers.published.kinds_by_set import numbered_options
 from testbed.data.rows import Row
@@ -123,9 +123,8 @@ def dental_choice(row: Row) -> list[Turn]:
 
 
 def _numbered(row: Row, before: str, ending: str) -> list[Turn]:
-    (turn,) = column(row, "question")
     lines = "".join(f"{letter}. {text}\n" for letter, text in numbered_options(row.columns).items())
-    return [[*turn[:-1], f"{before}{turn[-1]}\nOptions:\n{lines}{ending}"]]
+    return [[*row.pictures, f"{before}{cell_text(row, 'question')}\nOptions:\n{lines}{ending}"]]
 
 
 def cmmmu(row: Row) -> list[Turn]:
@@ -137,8 +136,7 @@ def cmmmu(row: Row) -> list[Turn]:
 
 def described_object(row: Row) -> list[Turn]:
     """GroundingME: the pictures, and the request for the box of the object that the question describes."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], _GROUNDING.format(turn[-1])]]
+    return [[*row.pictures, _GROUNDING.format(cell_text(row, "question"))]]
 
 
 def robo_spatial(row: Row) -> list[Turn]:
@@ -151,8 +149,7 @@ def robo_spatial(row: Row) -> list[Turn]:
 
 def questioned(row: Row) -> list[Turn]:
     """VLM2-Bench: the pictures, and the question with its name."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"Question: {turn[-1]}\n"]]
+    return [[*row.pictures, f"Question: {cell_text(row, 'question')}\n"]]
 
 
 def table_vqa(row: Row) -> list[Turn]:
@@ -164,8 +161,7 @@ def table_vqa(row: Row) -> list[Turn]:
 
 def distance(row: Row) -> list[Turn]:
     """Q-Spatial: the pictures, and the question with the form of a distance."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], _DISTANCE % turn[-1]]]
+    return [[*row.pictures, _DISTANCE % cell_text(row, "question")]]
 
 
 def needle(row: Row) -> list[Turn]:
@@ -218,8 +214,7 @@ def sub_questions(row: Row) -> list[Turn]:
     Raises:
         SampleError: If it names another number of pictures.
     """
-    (turn,) = column(row, "question")
-    parts = str(turn[-1]).split("<image>")
+    parts = cell_text(row, "question").split("<image>")
     if len(parts) != len(row.pictures) + 1:
         raise SampleError(f"{row.index}: its text names {len(parts) - 1} pictures, and it has {len(row.pictures)}")
     said: Turn = []
@@ -235,19 +230,17 @@ def snippet(row: Row) -> list[Turn]:
     Raises:
         SampleError: If VTCBench does not have this category.
     """
-    (turn,) = column(row, "question")
-    category = row.columns.get("category", "")
+    asked, category = cell_text(row, "question"), row.columns.get("category", "")
     if category not in _SNIPPET:
         raise SampleError(f"{row.index}: its category is {category!r}; expected {', '.join(_SNIPPET)}")
-    return [[*turn[:-1], f"{_SNIPPET[category]}{turn[-1]}"]]
+    return [[*row.pictures, f"{_SNIPPET[category]}{asked}"]]
 
 
 def ranking(row: Row) -> list[Turn]:
     """SSI-Bench: the pictures, and the task that the question names, about members in ``annotation_color``."""
-    (turn,) = column(row, "question")
-    name = str(turn[-1]).strip()
+    name = cell_text(row, "question").strip()
     color = row.columns.get("annotation_color", "").strip() or "cyan"
-    return [[*turn[:-1], _rankings().get(name, name).replace("{color}", color)]]
+    return [[*row.pictures, _rankings().get(name, name).replace("{color}", color)]]
 
 
 @cache

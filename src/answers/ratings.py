@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _WIDEST = 0.5  # the difference from which a rating is worth nothing
 _GIVEN = tuple(
@@ -49,6 +46,6 @@ def _compared(columns: Columns, said: list[str]) -> Verdict:
     try:
         pairs = [(float(first), float(second)) for first, second in zip(given, said, strict=True)]
     except ValueError:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     close = [max(0.0, (_WIDEST - abs(first - second)) / _WIDEST) for first, second in pairs]
     return Verdict(" ".join(f"{value:.6g}" for value in close), sum(close) / len(close), "ratings")

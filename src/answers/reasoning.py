@@ -7,7 +7,7 @@ answer is left to a judge.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
 
 from testbed.answers.choice import read_choice
@@ -16,9 +16,7 @@ from testbed.answers.expressions import value_of
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import Quantity, quantity
 from testbed.answers.texts import bare, comparable, final_text, marked, open_answer
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _CLOSE = 1e-6  # numbers that differ by no more are equal
 _CLOSE_DYNAMATH = 1e-3
@@ -41,7 +39,7 @@ def equal(columns: Columns, text: str) -> Verdict:
     if answer is None:
         return Verdict(None, 0.0, method)
     hit = any(same(right, answer) for right in references(columns))
-    return Verdict(answer, 1.0, method) if hit else Verdict(None, 0.0, "none")
+    return Verdict(answer, 1.0, method) if hit else UNREAD
 
 
 def math_vista(columns: Columns, text: str) -> Verdict:
@@ -115,7 +113,7 @@ def in_braces(columns: Columns, text: str) -> Verdict:
     contents = _in_braces(final) or _BRACES.findall(final) or marked(final)[:1]
     answer, _ = open_answer(contents[-1]) if contents else (None, "none")
     if answer is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     return Verdict(answer, float(same(truth(columns), answer)), "braces")
 
 
@@ -182,7 +180,7 @@ def _as_value(columns: Columns, text: str, close: float = _CLOSE) -> Verdict:
         return left_to_judge(columns, text)
     number, method, answer = _number(text)
     if number is None or _scaled(right, answer):
-        return _unread(answer, method) if number is None else Verdict(None, 0.0, "none")
+        return _unread(answer, method) if number is None else UNREAD
     return Verdict(f"{number.value:.15g}", float(abs(number.value - wanted) < close), method)
 
 
@@ -207,7 +205,7 @@ def _numbers(right: str, text: str) -> Verdict:
     lists = re.findall(r"\[[^\[\]]*\]", answer)
     numbers = _values(listed(lists[-1]) or []) if lists else None
     if not numbers:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     equal = len(numbers) == len(wanted) and all(abs(a - b) < _CLOSE for a, b in zip(numbers, wanted, strict=True))
     return Verdict(lists[-1], float(equal), method)
 

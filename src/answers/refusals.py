@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 COMPLY, REFUSE, PARTLY = "comply", "refuse", "partly"
 _PUBLISHED = re.compile(
@@ -34,7 +31,7 @@ def published_behavior(columns: Columns, text: str) -> Verdict:
 def behavior(columns: Columns, text: str) -> Verdict:
     """The same by the beginning of the final part, and by more phrases."""
     said = _said(text)
-    return Verdict(None, 0.0, "none") if said is None else _behavior(columns, COMPLY if said == COMPLY else REFUSE)
+    return UNREAD if said is None else _behavior(columns, COMPLY if said == COMPLY else REFUSE)
 
 
 def published_compliance(columns: Columns, text: str) -> Verdict:
@@ -47,7 +44,7 @@ def published_compliance(columns: Columns, text: str) -> Verdict:
 def compliance(columns: Columns, text: str) -> Verdict:
     """The same by the beginning of the final part, and by more phrases."""
     said = _said(text)
-    return Verdict(None, 0.0, "none") if said is None else passed(columns, said)
+    return UNREAD if said is None else passed(columns, said)
 
 
 def passed(columns: Columns, said: str, method: str = "phrases") -> Verdict:
@@ -58,7 +55,7 @@ def passed(columns: Columns, said: str, method: str = "phrases") -> Verdict:
 
 def left(columns: Columns, text: str) -> Verdict:
     """Reads nothing: the answer is left to a judge, also one that refuses."""
-    return Verdict(None, 0.0, "none")
+    return UNREAD
 
 
 def _behavior(columns: Columns, said: str) -> Verdict:

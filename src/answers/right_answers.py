@@ -9,9 +9,9 @@ from testbed.answers.columns import has_answer, list_options, listed, options, q
 from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of
 from testbed.answers.texts import EDGES
+from testbed.answers.verdict import Columns
 from testbed.errors import DataError, shortened
 
-Columns = Mapping[str, str]
 Choices = Callable[[Columns], Mapping[str, str]]
 
 _DRESSED = re.compile(r"\W*(?:(?:option|choice|answer)\b(?:\s+is\b)?)?[\W_]*([A-Za-z])[\W_]*", re.IGNORECASE)

@@ -6,7 +6,7 @@ import ast
 import json
 from typing import Any
 
-from testbed.answers.prompts import Turn, column
+from testbed.answers.prompts import Turn, cell_text, column
 from testbed.data.rows import Row
 
 _LONGEST_FORMAT = 1 << 14  # characters
@@ -43,8 +43,7 @@ _COMPARISON = (
 
 def materials(row: Row) -> list[Turn]:
     """OmniMat, questions: the pictures, and the question after the request for reasoning and an answer in a tag."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"{_MATERIALS}{turn[-1]}"]]
+    return [[*row.pictures, f"{_MATERIALS}{cell_text(row, 'question')}"]]
 
 
 def calculation(row: Row) -> list[Turn]:
@@ -84,8 +83,7 @@ def text_first(row: Row) -> list[Turn]:
 
 def safety(row: Row) -> list[Turn]:
     """MM-SafetyBench: the pictures, and the question after a label."""
-    (turn,) = column(row, "question")
-    return [[*turn[:-1], f"The question is : {turn[-1]}"]]
+    return [[*row.pictures, f"The question is : {cell_text(row, 'question')}"]]
 
 
 def medical_quality(row: Row) -> list[Turn]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from testbed.answers.columns import list_options, listed
-from testbed.answers.prompts import Turn, column
+from testbed.answers.prompts import Turn, cell_text, column
 from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE
 from testbed.data.rows import Row
 from testbed.errors import SampleError
@@ -92,19 +92,17 @@ def sp_bench(row: Row, in_steps: bool = False) -> list[Turn]:
     Args:
         in_steps: True to ask for thoughts before the answer.
     """
-    (turn,) = column(row, "question")
     cell = row.columns.get("candidates", "")
     items = listed(cell)
     lines = ([cell] if cell.strip() else []) if items is None else items
-    text = str(turn[-1]) + ("\nOptions:\n" + "\n".join(lines) if lines else "")
+    text = cell_text(row, "question") + ("\nOptions:\n" + "\n".join(lines) if lines else "")
     chosen = row.columns.get("question_type") in CHOSEN
     ending = _IN_STEPS[chosen] if in_steps else _LETTER if chosen else _NUMBER
-    return [[*turn[:-1], f"Question: {text}\n{_PONDER if in_steps else ''}\n{ending}"]]
+    return [[*row.pictures, f"Question: {text}\n{_PONDER if in_steps else ''}\n{ending}"]]
 
 
 def spar_bench(row: Row) -> list[Turn]:
     """SPAR-Bench: the pictures, and the question with the form of its answer, by ``task``."""
-    (turn,) = column(row, "question")
     task = row.columns["task"]
     if task == VIEW_CHANGE:
         ending = "\n"
@@ -113,7 +111,7 @@ def spar_bench(row: Row) -> list[Turn]:
     else:
         scale = _SCALE if task in ("position_matching", "camera_motion_infer") else ""
         ending = f"{scale}\nAnswer with the option's letter from the given choices directly."
-    return [[*turn[:-1], f"\n{turn[-1]}\n{ending}"]]
+    return [[*row.pictures, f"\n{cell_text(row, 'question')}\n{ending}"]]
 
 
 def site_bench(row: Row) -> list[Turn]:
@@ -186,9 +184,8 @@ def competition(row: Row, chinese: bool = False) -> list[Turn]:
     Args:
         chinese: True for the sets in Chinese.
     """
-    (turn,) = column(row, "question")
-    given = (row.columns.get("context", ""), turn[-1], row.columns.get("information", ""))
-    return [[*turn[:-1], (_COMPETITION_CN if chinese else _COMPETITION) % given]]
+    given = (row.columns.get("context", ""), cell_text(row, "question"), row.columns.get("information", ""))
+    return [[*row.pictures, (_COMPETITION_CN if chinese else _COMPETITION) % given]]
 
 
 _SUBJECTS = {True: ("数学", "物理"), False: ("Math", "Physics")}
@@ -210,9 +207,8 @@ def olympiad(row: Row) -> list[Turn]:
     chinese, mathematics = "zh" in source, "maths" in source
     subject = _SUBJECTS[chinese][0 if mathematics else 1]
     asked = _proof(chinese, subject) if "TP" in source else _open_ended(row, chinese, subject)
-    (turn,) = column(row, "question")
     context = f"{row.columns['context']}\n" if not mathematics and "context" in row.columns else ""
-    return [[f"{asked}\n{context}{turn[-1]}", *row.pictures]]
+    return [[f"{asked}\n{context}{cell_text(row, 'question')}", *row.pictures]]
 
 
 def _proof(chinese: bool, subject: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from testbed.answers.columns import truth
 from testbed.answers.texts import final_text, marked
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _PRECISION = 50  # digits
 _RELATIVE, _OF_ZERO = Decimal("0.1"), Decimal("1e-12")
@@ -64,7 +62,7 @@ def counted(extracted: str | None) -> tuple[int, int, int] | None:
 def _compared(right: Sequence[str], said: Sequence[str]) -> Verdict:
     size = max(len(right), len(said))
     if not size:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     pairs = [
         (right[place] if place < len(right) else "", said[place] if place < len(said) else "") for place in range(size)
     ]

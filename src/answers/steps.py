@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 ORDER, FRONT, BACK = "order", "front", "back"  # the better solution is the first, or the second
 _INTEGER = re.compile(r"\d+")
@@ -39,10 +37,7 @@ def steps(columns: Columns, text: str) -> Verdict:
     lists = [match[1].split(",") for match in _FLAGS.finditer(final)]
     said = next((flags for flags in reversed(lists) if len(flags) == len(right)), _INTEGER.findall(final))
     flags = [flag.strip() for flag in said]
-    return _flagged(right, list(map(int, flags))) if len(flags) == len(right) and {*flags} <= {"0", "1"} else _UNREAD
-
-
-_UNREAD = Verdict(None, 0.0, "none")
+    return _flagged(right, list(map(int, flags))) if len(flags) == len(right) and {*flags} <= {"0", "1"} else UNREAD
 
 
 def _flagged(right: Sequence[int], said: Sequence[int]) -> Verdict:
@@ -61,7 +56,7 @@ def marks(columns: Columns, text: str) -> Verdict:
     if final is None:
         return Verdict(None, 0.0, why)
     said = [match[1] for match in _MARK.finditer(_NAMED.sub(" ", final))][-2:]
-    return _marked(columns, said) if len(said) == 2 else _UNREAD
+    return _marked(columns, said) if len(said) == 2 else UNREAD
 
 
 def _marked(columns: Columns, said: Sequence[str]) -> Verdict:

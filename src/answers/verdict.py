@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+Columns = Mapping[str, str]  # of a row: the names of its columns → its cells; an empty cell is left out
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -22,6 +24,9 @@ class Verdict:
     extracted: str | None
     score: float
     method: str
+
+
+UNREAD = Verdict(None, 0.0, "none")  # nothing could be read
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from string import ascii_uppercase
 
 from testbed.answers.choice import among
 from testbed.answers.columns import listed
 from testbed.answers.numbers import relative
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]\s*(.*)", re.DOTALL)
 _CAPTION = re.compile(r"(?:caption|sentence|option)\s+([A-Z]|\d)\s*:\s*(.*)", re.DOTALL | re.IGNORECASE)

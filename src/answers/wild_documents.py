@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping
 from testbed.answers import mixed_sets, numbers, open_answers
 from testbed.answers.published import open_answers as published
 from testbed.answers.published import table_vqa
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 TABLES = "TableVQA"
 
@@ -25,7 +23,7 @@ def origin(index: str) -> tuple[str, str]:
 
 def _by_origin(rules: Mapping[str, Callable[[Columns, str], Verdict]], columns: Columns, text: str) -> Verdict:
     name, split = origin(columns.get("index", ""))
-    return rules[name]({**columns, "split": split}, text) if name in rules else Verdict(None, 0.0, "none")
+    return rules[name]({**columns, "split": split}, text) if name in rules else UNREAD
 
 
 def wild_documents(columns: Columns, text: str) -> Verdict:

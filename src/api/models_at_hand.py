@@ -148,16 +148,16 @@ def _model(thing: Any, beside: Beside) -> ModelDefinition:
     if isinstance(thing, type) and issubclass(thing, Enum):
         raise DefinitionError(f"{thing.__name__} is a class; give one of its members, as {thing.__name__}.DEFAULT")
     if isinstance(thing, type):
-        raise DefinitionError(f"{thing.__name__} is a class; give an object of it, as {thing.__name__}(…)")
+        raise DefinitionError(f"{thing.__name__} is a class; give an instance, as {thing.__name__}(…)")
     import torch  # noqa: F401 -- a function or an estimator is given tensors, also where the user has none
 
-    if _is_exported(thing):
+    if type(thing).__name__ == "ExportedProgram" and type(thing).__module__.startswith("torch.export"):
         return _exported(thing, beside)
-    if _is_pipeline(thing):
+    if type(thing).__module__.startswith("transformers.pipelines") and hasattr(thing, "image_processor"):
         return _of_transformers(thing.model, beside, thing.image_processor)
     if is_estimator(thing):
         return _estimator(thing, beside)
-    if _is_module(thing):
+    if isinstance(thing, sys.modules["torch"].nn.Module):
         kind = type(thing)
         return (
             _of_transformers(thing, beside) if kind.__module__.startswith("transformers.") else _network(thing, beside)
@@ -224,18 +224,6 @@ def _at_hand(name: str, network: Any, prepared: Preparation, **options: Any) -> 
 
 
 # Kinds ------------------------------------------------------------------------------------------------------------
-
-
-def _is_module(thing: Any) -> bool:
-    return isinstance(thing, sys.modules["torch"].nn.Module)
-
-
-def _is_exported(thing: Any) -> bool:
-    return type(thing).__name__ == "ExportedProgram" and type(thing).__module__.startswith("torch.export")
-
-
-def _is_pipeline(thing: Any) -> bool:
-    return type(thing).__module__.startswith("transformers.pipelines") and hasattr(thing, "image_processor")
 
 
 def _torchvision_name(thing: Any) -> str | None:

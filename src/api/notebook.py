@@ -1,4 +1,4 @@
-"""Progress in a notebook: one line with a bar, which is gone when the run has ended."""
+"""Progress in a notebook: one line with a bar, which disappears when the run ends."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def compare(result: Result, claim: Claim, side: int | None = None, size: int | N
     return ClaimComparison(
         *(result.model, result.eval_setting, result.metric, result.slice, result.evaluation_id, claim.value),
         *(source_text(claim), result.value, error, result.unit, result.n, result.sample_limit is not None),
-        *(None if difference is None else difference * _scale(result.unit), z, verdict, why),
+        *(None if difference is None else difference * (100 if result.unit == FRACTION else 1), z, verdict, why),
     )
 
 
@@ -162,10 +162,6 @@ def rounding(claim: Claim) -> float:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.isascii() and text.isdigit() else None
-
-
-def _scale(unit: str) -> int:
-    return 100 if unit == FRACTION else 1
 
 
 # In words ---------------------------------------------------------------------------------------------------------

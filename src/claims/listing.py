@@ -1,4 +1,4 @@
-"""Published values as a list: who says what of which cell, when, under which conditions, and where it stands."""
+"""Published values as a list: who reports what for which cell, when, where and under which conditions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Names in published files: which are testbed's or the store's, and which mean the same published weights.
 
-open_clip, timm and torchvision tell in which repository of the Hugging Face hub, or at which URL, the weights of their
-models are; ``same_weights.tsv`` has what they do not tell, such as the repositories that OpenAI made for transformers.
+open_clip, timm and torchvision name the repository of the Hugging Face hub, or the URL, of their models' weights;
+``same_weights.tsv`` adds what they leave out, such as the repositories that OpenAI made for transformers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def names_of(model: str) -> list[str]:
 
 
 def at_own_size(model: str) -> str:
-    """A model's name without the image size and without what says how it is loaded."""
+    """A model's name without the image size and the prefix of its loader."""
     for prefix in PREFIXES:
         model = model.removeprefix(prefix)
     name, at, size = model.rpartition(AT)
@@ -56,7 +56,7 @@ def at_own_size(model: str) -> str:
 
 
 def trained_on(model: str) -> tuple[str, ...]:
-    """The data sets that the tag in a model's name tells, or in another name of its weights; empty if none does."""
+    """The data sets named by the tag in a model's name, or in another name of its weights; empty if there is none."""
     return training_data(model) or next((found for name in names_of(model) if (found := training_data(name))), ())
 
 

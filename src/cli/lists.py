@@ -38,7 +38,7 @@ def settings(
 ) -> int:
     """List eval settings that can be run, or those in the store."""
     if stored and scored:
-        raise click.UsageError("--scored is about settings that can be run; whatever is in the store was scored")
+        raise click.UsageError("--scored applies to settings that can be run; everything in the store has been scored")
     if stored:
         return _list_stored("eval setting", db_url, as_json, parents)
     return _list_registered("eval setting", plugins, as_json, parents, scored)

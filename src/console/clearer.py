@@ -29,7 +29,7 @@ def _missing(error: click.MissingParameter, command: str, words: Sequence[str]) 
 
 
 def _number(param: click.Parameter | None) -> str | None:
-    """What numbers a parameter takes; None if it takes something else."""
+    """Describes the numbers that a parameter takes; None if it takes something else."""
     kind = None if param is None else param.type
     if not isinstance(kind, click.IntRange | click.FloatRange):
         named = {click.INT.name: "a whole number", click.FLOAT.name: "a number"}

@@ -77,7 +77,7 @@ def lines_of_models(report: Report) -> list[str]:
 
 
 def _preparation(model: dict[str, Any]) -> str:
-    """How a model's images are prepared, in words; empty without a transform."""
+    """Describes the preparation of a model's images; empty without a transform."""
     if not model["preprocessing"]:
         return ""
     found = [_words(model["preprocessing"]), _words(model["normalization"])]

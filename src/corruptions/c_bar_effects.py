@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.corruptions.c_bar_patterns import grid, on_device, side_of
 
 if TYPE_CHECKING:
     import torch
 
-_Array = np.ndarray[Any, Any]
+_Array = Array
 
 # The authors' magnitudes, from 0 to 10, of the five severities.
 LEVELS = {

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from testbed.arrays import Array
 
 if TYPE_CHECKING:
     import torch
 
-_Array = np.ndarray[Any, Any]
+_Array = Array
 
 # The authors' magnitudes, from 0 to 10, of the five severities.
 LEVELS = {

@@ -16,12 +16,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
+
 if TYPE_CHECKING:
     import torch
 
     from testbed.corruptions.filters import Border
 
-_Array = np.ndarray[Any, Any]
+_Array = Array
 
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)
 # strength and smoothness of the distortion, reach of the affine part; the published program's 244 is not a typing error

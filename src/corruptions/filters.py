@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from testbed.arrays import Array
 
 if TYPE_CHECKING:
     import torch
@@ -199,9 +201,7 @@ def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequen
     return moved.view(images.shape)
 
 
-def _lines(
-    radius: int, sigma: float, angles: Sequence[float]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _lines(radius: int, sigma: float, angles: Sequence[float]) -> tuple[Array, Array, Array]:
     """Returns the steps of `move`: their weights [steps], and shifts down and across, int64 [len(angles), steps]."""
     steps = np.arange(2 * radius + 1)
     weights = np.exp(-(steps**2) / (2 * sigma**2))

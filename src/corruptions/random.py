@@ -133,7 +133,7 @@ def _signed(value: int) -> int:
 
 
 def _multiply(value: torch.Tensor, by: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The high and the low 64 bits of a product of unsigned 64-bit integers, which torch has not: by 32-bit halves."""
+    """The high and the low 64 bits of a product of unsigned 64-bit integers, by halves: torch has no such type."""
     high, low = (value >> 32) & _LOW, value & _LOW
     by_high, by_low = by >> 32, by & _LOW
     lowest, left, right = low * by_low, high * by_low, low * by_high

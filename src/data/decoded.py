@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from testbed.arrays import Array
 from testbed.paths import cache_dir
 
 log = logging.getLogger("testbed")
@@ -96,7 +97,7 @@ class DecodedImages:
             log.debug("decoded images cannot be stored: %s", error)
             self._useless = True
 
-    def _append(self, content: bytes, levels: np.ndarray[Any, Any], pixels: int, index: int) -> None:
+    def _append(self, content: bytes, levels: Array, pixels: int, index: int) -> None:
         self._learn(index)
         if content in self._known:
             return

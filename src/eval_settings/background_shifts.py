@@ -79,7 +79,7 @@ class HardDataset(StandardDataset):
 
 
 class PugDataset(StandardDataset):
-    """PUG: ImageNet's worlds, and ImageNet's classes of its own, which lie beside."""
+    """PUG: ImageNet's worlds, and the file beside them that maps its classes to ImageNet's."""
 
     def __init__(self) -> None:
         super().__init__(name="PUG_ImageNet")

@@ -273,7 +273,7 @@ class ClassFolders:
         """The images, with the class names of ``classnames.txt`` if it is there.
 
         Raises:
-            DataError: If it has not one name for each folder.
+            DataError: If it does not have one name for each folder.
         """
         from testbed.data.formats.image_folder import ImageFolder
 

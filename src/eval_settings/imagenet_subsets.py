@@ -117,7 +117,7 @@ def _add(
 
 
 for _name, _wnids, _sizes, _what in (
-    ("imagenette", IMAGENETTE, {"test": 3925, "train": 9469}, "easily told"),
+    ("imagenette", IMAGENETTE, {"test": 3925, "train": 9469}, "easily distinguished"),
     ("imagewoof", IMAGEWOOF, {"test": 3929, "train": 9025}, "of dogs"),
 ):
     _add(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
-from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
+from testbed.data.tables.readings import AS_TEXT, AS_VLMEVALKIT
 from testbed.data.tables.videos import VideoTable
 from testbed.eval_settings.base.question_kind import Questions
 from testbed.eval_settings.base.questions import (

@@ -51,7 +51,7 @@ def recorded_view(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def view_of_reading(read: ClassReading, among_present: bool) -> dict[str, Any]:
-    """The part of what determines the metrics that says which outputs the classes of the data are."""
+    """The outputs that stand for the classes of the data, as a part of what determines the metrics."""
     vocabulary = read.known.vocabulary
     return {
         SUBLIST: read.columns(among_present),

@@ -37,7 +37,7 @@ Request = str | Message
 
 
 class Reads(StrEnum):
-    """What a pass reads; each has a kernel in `testbed.workers.kernels`."""
+    """The input of a pass; each kind has a kernel in `testbed.workers.kernels`."""
 
     IMAGES = "images"
     ROWS = "stored embeddings"
@@ -49,7 +49,7 @@ class Reads(StrEnum):
 
 @dataclass(frozen=True)
 class Steps:
-    """How a worker computes rows with a loaded model.
+    """The computation of rows with a loaded model.
 
     Attributes:
         key: Cells of a model with equal keys share the features of the same images, which are computed once.
@@ -65,7 +65,7 @@ class Steps:
 
 
 class Op(ABC):
-    """What rows are.
+    """The definition of rows.
 
     Attributes:
         kind: The kind of the stored values, such as ``"logits"``.
@@ -79,10 +79,10 @@ class Op(ABC):
     def spec(
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
-        """What determines the values besides the model and the samples."""
+        """Returns everything that determines the values besides the model and the samples."""
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
-        """Whether the values are restricted to the setting's ``class_sublist`` already."""
+        """True if the values are already restricted to the setting's ``class_sublist``."""
         return False
 
     def steps(
@@ -92,7 +92,7 @@ class Op(ABC):
         ones: Mapping[str, torch.Tensor],
         class_names: Sequence[str] | None = None,
     ) -> Steps:
-        """How a loaded model computes them; for ops on images or stored embeddings.
+        """Computes them with a loaded model; for ops on images or stored embeddings.
 
         Args:
             loaded: The model.
@@ -104,7 +104,7 @@ class Op(ABC):
 
 @dataclass(frozen=True)
 class Given:
-    """What is known when an `Artifact` is made.
+    """The inputs from which an `Artifact` is made.
 
     Attributes:
         model_identity: The digest of model, weights and precision.
@@ -150,7 +150,7 @@ class OutputsOp(Op):
 
     @abstractmethod
     def prepare(self, model: ModelDefinition, given: Given) -> tuple[Combine, str]:
-        """What computes the rows, and what was fitted for it, in words; empty if nothing was.
+        """Describes the computation of the rows and anything fitted for it; empty if nothing was fitted.
 
         Args:
             given: Has the rows of each input.
@@ -197,12 +197,12 @@ class Rows:
 
     @property
     def reads(self) -> Reads:
-        """What a pass over them reads."""
+        """The input of a pass over them."""
         return Reads.ROWS if IMAGES in self.inputs else self.op.reads
 
 
 class ItemOp(ABC):
-    """What items are.
+    """The definition of items.
 
     Attributes:
         reads: What a pass over them reads.
@@ -239,7 +239,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Built:
-    """What a task needs of a cell.
+    """The requirements of a task on a cell.
 
     Attributes:
         outputs: The outputs of its evaluation.

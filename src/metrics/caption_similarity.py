@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.data.language.sentences import METHODS, Splitter, plain
 from testbed.entities import FRACTION, Metric, Score
 from testbed.errors import DataError, DefinitionError
@@ -44,7 +45,6 @@ __all__ = [
     "unit",
 ]
 
-Array = np.ndarray[Any, Any]
 
 SCORER = "caption_similarity@2"
 FINE = ("fine_precision", "fine_recall", "fine_f1")

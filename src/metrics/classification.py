@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import MEAN_PROBABILITY
 
 NEVER = np.iinfo(np.int64).max  # the rank of a target that is right for no k
@@ -22,7 +23,7 @@ _THREADS = min(2, os.cpu_count() or 1)  # as many as read outputs
 Part = TypeVar("Part")
 
 
-def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def target_ranks(logits: Array, targets: Array) -> Array:
     """The place of each sample's target among its logits, 0 for the best.
 
     Args:
@@ -40,7 +41,7 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
     return np.concatenate(_blockwise(_ranks, logits, targets))
 
 
-def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
+def _check(logits: Array, targets: Array) -> None:
     if logits.ndim != 2 or targets.shape != logits.shape[:1]:
         raise ValueError(f"expected logits [n, C] and targets [n], got {logits.shape} and {targets.shape}")
     n, classes = logits.shape
@@ -50,15 +51,13 @@ def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
         )
 
 
-def _ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _ranks(logits: Array, targets: Array) -> Array:
     if not logits.size:
         return np.zeros(len(logits), dtype=np.int64)
     return _ranks_given(logits.max(axis=1), logits, targets)
 
 
-def _ranks_given(
-    largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
+def _ranks_given(largest: Array, logits: Array, targets: Array) -> Array:
     """The ranks of targets, given each row's largest logit (NaN where one of them is)."""
     own = np.take_along_axis(logits, targets[:, None], axis=1)
     ranks = _count(logits > own)
@@ -69,13 +68,13 @@ def _ranks_given(
     return ranks
 
 
-def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _count(true: Array) -> Array:
     """Counts the true values in each row: as sums of bytes, which numpy computes faster than it counts rows."""
-    counts: np.ndarray[Any, Any] = np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
+    counts: Array = np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
     return counts
 
 
-def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) -> list[Part]:
+def _blockwise(function: Callable[..., Part], *columns: Array) -> list[Part]:
     """The results of a function of rows for one block of them after the other; for an empty one if there are no rows.
 
     Blocks are shared by threads, since numpy lets go of the interpreter while it computes.
@@ -96,12 +95,12 @@ def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) ->
         return list(threads.map(part, starts))
 
 
-def topk_correct(ranks: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
+def topk_correct(ranks: Array, k: int) -> Array:
     """Marks the targets that are among the k best: boolean array [n]."""
     return ranks < k
 
 
-def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+def best_ranks(logits: Array, labels: Sequence[Sequence[int]]) -> Array:
     """The place of each sample's best-placed label among its logits, for samples with several right classes.
 
     Args:
@@ -118,13 +117,11 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
         return np.empty(0, dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), counts)
     ranks = target_ranks(logits[rows], np.concatenate([np.asarray(label, dtype=np.int64) for label in labels]))
-    best: np.ndarray[Any, Any] = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
+    best: Array = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
     return best
 
 
-def grouped(
-    logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
-) -> np.ndarray[Any, Any]:
+def grouped(logits: Array, groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]) -> Array:
     """Returns one logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
 
     Args:
@@ -138,7 +135,7 @@ def grouped(
     return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
 
 
-def log_softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def log_softmax(logits: Array) -> Array:
     """Logarithms of the class probabilities [n, C], in float64."""
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=1, keepdims=True)
@@ -146,7 +143,7 @@ def log_softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return shifted
 
 
-def predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def predicted_classes(logits: Array) -> Array:
     """The class of the largest logit of each sample, of equal ones the first.
 
     Args:
@@ -158,7 +155,7 @@ def predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.concatenate(_blockwise(_predicted_classes, logits))
 
 
-def _predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _predicted_classes(logits: Array) -> Array:
     return np.where(np.isnan(logits).any(axis=1), -1, logits.argmax(axis=1))
 
 
@@ -174,14 +171,14 @@ class ClassF1(NamedTuple):
             sum 0.
     """
 
-    classes: np.ndarray[Any, Any]
-    f1: np.ndarray[Any, Any]
-    precision: np.ndarray[Any, Any]
-    recall: np.ndarray[Any, Any]
-    errors: np.ndarray[Any, Any]
+    classes: Array
+    f1: Array
+    precision: Array
+    recall: Array
+    errors: Array
 
 
-def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ClassF1:
+def f1_of_classes(predicted: Array, targets: Array) -> ClassF1:
     """Computes precision, recall and F1 of each class that has samples.
 
     Args:
@@ -223,14 +220,14 @@ class SampleScores(NamedTuple):
         confidence: The largest probability.
     """
 
-    rank: np.ndarray[Any, Any]
-    known: np.ndarray[Any, Any]
-    nll: np.ndarray[Any, Any]
-    brier: np.ndarray[Any, Any]
-    confidence: np.ndarray[Any, Any]
+    rank: Array
+    known: Array
+    nll: Array
+    brier: Array
+    confidence: Array
 
 
-def sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> SampleScores:
+def sample_scores(logits: Array, targets: Array) -> SampleScores:
     """The ranks of the targets, and the scores of softmax probabilities; the logits are gone through once.
 
     Args:
@@ -245,7 +242,7 @@ def sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -
     return SampleScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> SampleScores:
+def _sample_scores(logits: Array, targets: Array) -> SampleScores:
     if not logits.size:
         return SampleScores(_ranks(logits, targets), np.ones(len(logits), dtype=bool), *np.zeros((3, len(logits))))
     largest = logits.max(axis=1)
@@ -256,9 +253,7 @@ def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
     return SampleScores(ranks, known, *_proper_scores(largest, logits, targets))
 
 
-def _proper_scores(
-    largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], ...]:
+def _proper_scores(largest: Array, logits: Array, targets: Array) -> tuple[Array, ...]:
     """Computes negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
     shifted = logits.astype(np.float64)
     shifted -= largest[:, None]
@@ -269,9 +264,7 @@ def _proper_scores(
     return np.log(total) - own, squares - 2 * np.exp(own) / total + 1, 1 / total
 
 
-def calibration_gaps(
-    confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any], bins: int = 15
-) -> np.ndarray[Any, Any]:
+def calibration_gaps(confidence: Array, correct: Array, bins: int = 15) -> Array:
     """Returns each sample's part of the expected calibration error; their mean is the error itself.
 
     The error of Naeini et al. (2015), as Guo et al. use it in "On calibration of modern neural networks" (2017): over
@@ -288,5 +281,5 @@ def calibration_gaps(
     place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     gap = confidence - correct
     total = np.bincount(place, weights=gap, minlength=bins)
-    signed: np.ndarray[Any, Any] = np.where(total < 0, -1.0, 1.0)[place] * gap
+    signed: Array = np.where(total < 0, -1.0, 1.0)[place] * gap
     return signed

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy import optimize
 
+from testbed.arrays import Array
 from testbed.errors import DataError
 from testbed.metrics.classification import log_softmax
-
-Array = np.ndarray[Any, Any]
 
 COLDEST, HOTTEST = 1e-3, 1e3  # between which a temperature is looked for
 STEPS, NEAR = 10_000, 1e-12  # of the expectation maximisation: at most so many, until no share changes by more

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.ood_scores import ood_scores
-
-Array = np.ndarray[Any, Any]
 
 TPR = 0.95
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 BLOCK_BYTES = 2**24
 

@@ -7,11 +7,10 @@ of NaN, as those of a sample that could not be read, is ranked last; such sample
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 _BLOCK = 2**22  # scores at a time, to bound memory
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import LOWER, MAIN, rate
 from testbed.metrics.classification import log_softmax
 from testbed.metrics.sureness import ENERGY, GEN, KL_MATCHING, KL_UNIFORM, MAX_LOGIT, MSP, how_sure
-
-Array = np.ndarray[Any, Any]
 
 SCORES = (MSP, MAX_LOGIT, ENERGY, KL_UNIFORM, KL_MATCHING, GEN)
 CONFIDENCE = rate("confidence", LOWER, headline=MAIN)

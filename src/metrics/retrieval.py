@@ -11,14 +11,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.classification import NEVER
 from testbed.metrics.similarity import fixed_point, pair_similarities, tolerance
-
-Array = np.ndarray[Any, Any]
 
 BLOCK_BYTES = 2**26
 _BYTES_PER_PAIR = 20  # a float32 and a float64 similarity, masks, and the places of what is looked at again

@@ -6,13 +6,12 @@ alike gets nothing right. So is what is compared with NaN.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.similarity import UNIT, fixed_point
-
-Array = np.ndarray[Any, Any]
 
 _BLOCK = 2**22  # components at a time, to bound memory
 

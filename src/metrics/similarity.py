@@ -9,11 +9,9 @@ The rounding moves a similarity by about 2.5 · 10⁻⁸, as computing it in flo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 UNIT = 2.0**24  # of a component; a similarity of 1 is UNIT²
 _VALUES = 2**16  # at a time, so that they stay in the processor's cache

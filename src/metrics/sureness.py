@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 MSP, LOG_ODDS, MARGIN = "msp", "log_odds", "margin"
 NEGATIVE_ENTROPY, KL_UNIFORM, KL_MATCHING = "negative_entropy", "kl_uniform", "kl_matching"

@@ -90,7 +90,7 @@ class ApiModel(Generator):
         return Served(replace(self.service, key=key))
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses, by a WeightsError: a server's models are trained."""
+        """Raises WeightsError: a server's models are trained."""
         raise WeightsError(f"{self.name}: a served model has no random weights; leave out --random-weights")
 
 

@@ -103,7 +103,7 @@ class Replay(Generator):
             return None
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses, by a WeightsError: nothing about them is random."""
+        """Raises WeightsError: nothing about them is random."""
         raise WeightsError(f"{self.name}: recorded predictions have no weights; leave out --random-weights")
 
     def load(self, options: LoadOptions) -> LoadedReplay:

@@ -113,7 +113,7 @@ class TransformersFiles:
     name: str
 
     def folder(self, fetch: bool = True) -> Path | None:
-        """The folder that holds them, fetched if need be; None when they are not here and ``fetch`` is False.
+        """The folder that holds them, fetched if necessary; None if they are missing and ``fetch`` is False.
 
         Raises:
             WeightsError: If they are missing.
@@ -145,7 +145,7 @@ class TransformersFiles:
             raise cannot_fetch(self.name, url, place, plain(error)) from error
 
     def files(self, fetch: bool) -> Sequence[Path] | None:
-        """The weights, and what the tokenizer is made from."""
+        """The files of the weights and of the tokenizer."""
         folder = self.folder(fetch)
         if folder is None:
             return None
@@ -168,7 +168,7 @@ class HubFamily:
     name: str
 
     def names(self) -> Iterable[str]:
-        """Lists none: there are as many as the hub has."""
+        """Returns an empty list: the hub has too many to list."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -327,7 +327,9 @@ def _encoders(name: str, folder: Any, network: Any) -> tuple[Any, Any]:
     library: Any = transformers
 
     if not all(hasattr(network, method) for method in ("get_image_features", "get_text_features")):
-        raise WeightsError(f"{name}: {type(network).__name__} is no dual encoder: it does not embed images and texts")
+        raise WeightsError(
+            f"{name}: {type(network).__name__} is not a dual encoder: it does not embed images and texts"
+        )
     tokenizer = library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     config = network.config
     positions = getattr(config.text_config, "max_position_embeddings", None) or tokenizer.model_max_length

@@ -129,7 +129,7 @@ class VllmModel(Generator):
         return self._network(LoadOptions())
 
     def make_random_network(self, seed: int) -> Any:
-        """Refuses, by a WeightsError: vLLM is for trained models."""
+        """Raises WeightsError: vLLM needs trained models."""
         raise WeightsError(f"{self.name}: vLLM runs trained weights only; leave out --random-weights")
 
     def _network(self, options: LoadOptions) -> Any:
@@ -253,7 +253,7 @@ def _pictures(chat: list[dict[str, Any]]) -> list[str]:
 
 
 def batch_invariant() -> bool:
-    """Checks whether vLLM computes each answer alike in every batch."""
+    """Checks whether vLLM computes the same answer in every batch."""
     return os.environ.get(INVARIANT, "").strip() not in ("", "0")
 
 

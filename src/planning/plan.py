@@ -291,7 +291,7 @@ class Planner:
                 )
 
     def _captions_of(self, cell: Cell) -> str:
-        """The setting that must be asked for, too, to compute a cell's outputs again; empty if it is asked for."""
+        """The other setting that must be requested to recompute a cell's outputs; empty if it was requested."""
         assert cell.built is not None
         outputs = cell.built.outputs
         if isinstance(outputs, OutputsOf) and not outputs.node:

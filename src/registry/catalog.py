@@ -236,7 +236,7 @@ class Catalog:
 
     @contextmanager
     def _allowing_disputes(self) -> Iterator[None]:
-        """Lets definition files define a name twice, which is then refused to whoever needs it, and to nobody else."""
+        """Allows definition files to define a name twice; it is then refused only to those who need it."""
         registries: list[Registry[Any]] = [self.models, self.eval_settings]
         try:
             for registry in registries:

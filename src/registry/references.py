@@ -142,7 +142,7 @@ def is_part(name: str) -> bool:
 
 
 def says_parts(pattern: str) -> bool:
-    """Checks whether a pattern, or a name, is about subsets of settings."""
+    """Checks whether a pattern, or a name, refers to subsets of settings."""
     return RANDOM in pattern or ANCHORS in pattern
 
 

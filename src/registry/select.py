@@ -143,7 +143,7 @@ def read_names(path: Path) -> list[str]:
         raise UnknownNameError(f"the file of names {path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise UnknownNameError(
-            f"{path} is neither UTF-8 text with a name per line nor a file of data in a known form; such are {FORMS}"
+            f"{path} is neither UTF-8 text with a name per line nor a data file in a known form: {FORMS}"
         ) from error
     lines = (re.split(r"\s#", line)[0].strip() for line in text.splitlines())
     names = [line for line in lines if line and not line.startswith("#")]

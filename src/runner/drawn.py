@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.data.random_order import units_of
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation
@@ -17,8 +17,6 @@ from testbed.metric_specs import LOWER, MetricSpec, main_metric, spec_of
 from testbed.metrics.inference.sequential import ALPHA, EFFECTS, betting_interval
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
-
-Array = np.ndarray[Any, Any]
 
 _OF = {"accuracy": "score"}  # metrics that are the mean of a score of another name, and that
 _AMONG_ALL = ("CIDEr",)  # metrics whose score of a sample depends on the other samples
@@ -163,7 +161,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     if chosen.name not in means:
         raise StoreError(
             f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is not a mean of scores of the"
-            f" samples, each by itself and in a known range, so no interval holds at all looks; {works}"
+            f" samples, each by itself and in a known range, so no interval is valid at every look; {works}"
         )
     score = _OF.get(chosen.name, chosen.name)
     values = store.scores.of_each([evaluation.id], score)[evaluation.id].astype(np.float64)

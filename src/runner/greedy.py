@@ -58,7 +58,7 @@ class _Stopped(Exception):
 
 
 class _Unusable(Exception):
-    """A soup cannot be chosen; says why."""
+    """A soup cannot be chosen; the message gives the reason."""
 
 
 def choose_soups(

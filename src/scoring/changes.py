@@ -62,7 +62,11 @@ def compared(
     old = {(each.scorer, each.name, each.slice): each for each in before}
     if details and not differing:
         both = [(old[key], each) for each in metrics if (key := (each.scorer, each.name, each.slice)) in old]
-        differing = [new.name for was, new in both if was.unit != new.unit or not _same_error(was, new)]
+        differing = [
+            new.name
+            for was, new in both
+            if was.unit != new.unit or not _close(known_error(was.stderr), known_error(new.stderr))
+        ]
     then = {name: (scorer, values) for (scorer, name), values in stored.items()}
     now = {each.name: each for each in scores}
     for name, (scorer, values) in sorted(then.items()):
@@ -86,7 +90,7 @@ def compared_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> tuple[l
         then, metric = old[scorer, name, part], new.get((today.get((name, part), ""), name, part))
         if metric is None:
             texts.append(f"{name} ({part}) is gone, it was {_told(then)}")
-        elif not _same_metric(then, metric):
+        elif not (_close(then.value, metric.value) and then.n == metric.n):
             texts.append(f"{name} ({part}) is {_told(then)}, computed {_told(metric)}")
         elif metric.scorer != scorer:
             texts.append(f"{name} ({part}) is of {scorer}, computed by {metric.scorer}")
@@ -95,14 +99,6 @@ def compared_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> tuple[l
 
 def _told(metric: Metric) -> str:
     return f"{metric.value} of {metric.n}"
-
-
-def _same_metric(before: Metric, now: Metric) -> bool:
-    return _close(before.value, now.value) and before.n == now.n
-
-
-def _same_error(before: Metric, now: Metric) -> bool:
-    return _close(known_error(before.stderr), known_error(now.stderr))
 
 
 def _close(before: float | None, now: float | None) -> bool:

@@ -1,7 +1,7 @@
 """Training curves: the checkpoints of a training run in the order of their steps, with their results.
 
-Which step of which run a model is stands with its evaluations, where `testbed watch` has noted it. It is told by the
-content of the model: a checkpoint that was later run on another setting, by hand, is also a point of that curve.
+`testbed watch` notes the run and the step of a model with its evaluations. The content of the model identifies it: a
+checkpoint that was later run on another setting, by hand, is also a point of that curve.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
@@ -19,8 +20,6 @@ from testbed.stored_results.predictions import ClassNames, best_names, class_nam
 from testbed.stored_results.side_by_side import evaluations_on
 from testbed.tasks.image_embedding import task as image_embedding
 from testbed.tasks.parts.logits import viewed_logits
-
-Array = np.ndarray[Any, Any]
 
 LOGITS, TEXT = "logits", "text"
 _PARTS = ("view", "forward")  # of an identity, in full
@@ -147,13 +146,13 @@ class SettingSamples:
 
     @property
     def right(self) -> str | None:
-        """The name of the score that says whether a sample is right."""
+        """The name of the score that marks samples as right or wrong."""
         names = Counter(each.right for each in self.shown if each.right is not None)
         return max(names, key=lambda each: (names[each], each)) if names else None
 
     @property
     def main(self) -> str | None:
-        """The name of the main score; of settings with right and wrong samples the one that tells these."""
+        """The name of the main score; of settings with right and wrong samples, the one that marks them."""
         if self.right is not None:
             return self.right
         names = Counter(each.main for each in self.shown if each.main is not None)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import MissingExtraError, StoreError
@@ -92,7 +91,7 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
     return files
 
 
-def arrays_of(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:
+def arrays_of(store: Store, evaluation: Evaluation) -> dict[str, Array]:
     """The logits that the metrics were computed from, with targets, sample ids and class names."""
     import numpy as np
 
@@ -118,7 +117,7 @@ def arrays_of(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any,
     return {"logits": logits, "class_names": np.asarray(names, dtype=np.str_), **arrays}
 
 
-def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:
+def _targets(targets: Sequence[Any]) -> Array:
     """An array of the targets; as JSON texts if they are lists of different lengths or have mixed types."""
     import numpy as np
 

@@ -14,14 +14,14 @@ _SHOWN = 12  # names in a message
 
 
 def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
-    """Returns whether larger is better, as the user says, else as declared; raises StoreError if neither says it."""
+    """Returns whether larger is better, as given by the user, else as declared; raises StoreError if neither is."""
     better = asked or spec.better
     if better in (HIGHER, LOWER):
         return better == HIGHER
     said = "declares that neither is better" if better == NEITHER else "does not declare it"
     raise StoreError(
-        f"whether a higher or a lower {spec.name} is better is not known: the metric {said}; --better higher or"
-        " --better lower says it"
+        f"whether a higher or a lower {spec.name} is better is unknown: the metric {said}; give --better higher or"
+        " --better lower"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import SampleInfo
 from testbed.metrics.inference.agreement import hardest_first, most_common
@@ -22,7 +23,6 @@ from testbed.stored_results.side_by_side import (
     side_by_side,
 )
 
-Array = np.ndarray[Any, Any]
 NLL = "nll"
 
 

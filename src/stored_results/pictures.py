@@ -1,6 +1,6 @@
 """The pictures of samples as small JPEGs: from the data set where it is here, else from the store's thumbnails.
 
-A picture is asked for by setting and position. Which file that is, only the data set says; no path comes from outside.
+A picture is requested by setting and position. Only the data set maps these to a file; no path comes from outside.
 """
 
 from __future__ import annotations

@@ -9,15 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from testbed.arrays import Array
 from testbed.data.language.class_vocabulary import names_read, wordnet_names
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.metrics.classification import predicted_classes
-
-Array = np.ndarray[Any, Any]
 
 LOGITS = "logits"  # the kind of outputs
 

@@ -6,18 +6,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.ranks import ModelRank, Progress, Resamples, rank_models, ranks
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.side_by_side import Key, SampleTable, SideBySide, Tell, choose, clusters_in, side_by_side
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

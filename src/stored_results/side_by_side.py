@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import OVERALL, DatasetInfo, Evaluation, current, groups_of
@@ -20,7 +20,6 @@ from testbed.errors import StoreError
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.registry.references import SettingReference
 
-Array = np.ndarray[Any, Any]
 Key = tuple[str, str]  # a sample's id and the digest of its content
 Tell = Callable[[str], None]
 Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, the models in the order of their names

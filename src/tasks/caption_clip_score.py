@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, Score
 from testbed.graph.nodes import Built
 from testbed.metrics.clip.pairs import REF_CLIP_SCORE, clip_score_metrics, cosine, pair_cosines, ref_clip_score
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 COSINE, REFERENCE_COSINE = cosine("cosine"), cosine("reference_cosine")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, Score, groups_of
 from testbed.errors import DataError
 from testbed.metric_specs import NEITHER, MetricSpec
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 SCORER = "captioning@2"
 WORDS = MetricSpec("words", "words", NEITHER, lowest=0)

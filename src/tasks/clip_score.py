@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, Score
 from testbed.metric_specs import MAIN
 from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-Array = np.ndarray[Any, Any]
 
 SCORER = "clip_score@2"
 _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for each of its captions

@@ -18,6 +18,7 @@ from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.scored import slice_name
 from testbed.answers.scorings import RULES
 from testbed.answers.verdict import Verdict
+from testbed.arrays import Array
 from testbed.entities import JUDGE_SLICE, Metric, Score
 from testbed.graph.nodes import Built
 from testbed.identity.describe import digest
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 log = logging.getLogger("testbed")
 SCORER = "judged_answers@2"
@@ -136,14 +137,14 @@ class JudgedAnswers(Task):
     ) -> tuple[list[Score], list[Metric]]:
         """The benchmark's report from the verdicts of rules, labels and judges.
 
-        A panel's verdict is that of most of its judges, of which more than half must have a readable one. What no
-        judge says readably is not scored.
+        A panel's verdict is that of most of its judges, of which more than half must have a readable one. An answer
+        without a readable verdict is not scored.
 
         Returns:
             The scores ``status``, ``score``, ``rule_score`` and, for each judge, ``verdict`` (NaN where it was not
             asked or cannot be read; numbered for a panel); the metrics of the report, ``cut_off`` (see `extras`),
-            ``judged`` (the share of answers that rules leave to labels and judges), ``labelled`` (of these, those that
-            files of labels tell, where there are any), ``unread`` (of these, without a verdict; its slices say for each
+            ``judged`` (the share of answers that rules leave to labels and judges), ``labelled`` (of these, those with
+            a label from a file, where there are any), ``unread`` (of these, without a verdict; its slices say for each
             judge why), ``rules_alone`` (the mean score if nobody were asked), ``bound_wrong`` and ``bound_right`` (if
             all that is without a verdict were wrong, or right), ``alpha`` (Krippendorff's, of a panel),
             ``swap_consistency`` (of pairs, the share with the same winner in both orders) and ``empty``.

@@ -14,6 +14,7 @@ from testbed.answers.columns import has_answer, listed
 from testbed.answers.reports.report import REPORTS, VERSION, report
 from testbed.answers.scorings import RULES, SCORINGS, AnswerScoring, drawn, unsaid
 from testbed.answers.verdict import AnsweredQuestions, Verdict
+from testbed.arrays import Array
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-Array = np.ndarray[Any, Any]
 log = logging.getLogger("testbed")
 
 SCORER = "question_answering@2"

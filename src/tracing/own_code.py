@@ -53,7 +53,7 @@ def class_file(kind: type) -> str | None:
     """The file of a class; None for one that is built in."""
     module = sys.modules.get(kind.__module__)
     if module is not None:
-        return getattr(module, "__file__", None) or _main_file(kind.__module__)
+        return getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else None)
     # A module that was loaded by hand (torch.hub does so) is in no table; nobody but a user has such classes.
     files = {member.__code__.co_filename for member in vars(kind).values() if isinstance(member, types.FunctionType)}
     return min(files, default="<unknown>")
@@ -95,10 +95,6 @@ def is_in_plugin(file: str) -> bool:
 def is_standard_file(file: str) -> bool:
     """Checks whether a file belongs to the standard library."""
     return file.startswith(_standard_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
-
-
-def _main_file(module: str) -> str | None:
-    return "<main>" if module == "__main__" else None
 
 
 @lru_cache(maxsize=1)

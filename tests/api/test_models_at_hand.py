@@ -257,7 +257,7 @@ class Opaque:
         (np.zeros(3), {}, "got ndarray for a model"),
         (models.ResNet50_Weights, {}, r"is a class; give one of its members, as ResNet50_Weights\.DEFAULT"),
         (models.ResNet50_Weights.DEFAULT, {"transform": WHOLE}, "transform=… applies only to a network or a file"),
-        (torch.nn.Linear, {}, r"Linear is a class; give an object of it, as Linear\(…\)"),
+        (torch.nn.Linear, {}, r"Linear is a class; give an instance, as Linear\(…\)"),
         (network(), {}, "Sequential does not say how to prepare images for it; give transform=…"),
         (network(), {"transform": 5}, "transform is a function from a PIL image to a tensor"),
         (network(), {"transform": RANDOM}, r"makes something else each time for the same picture \(random crops"),

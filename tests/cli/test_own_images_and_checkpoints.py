@@ -125,7 +125,7 @@ def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(prog
         ((*MINE, "--mean", "0.5"), "--mean takes three"),
         ((*MINE, "--mean", "124", "116", "104"), "divide numbers of 0 to 255 by 255"),
         ((*MINE, "--std", "0", "nan", "1"), "--std takes numbers above 0 and at most 1"),
-        ((*MINE, "--image-size", "64", "224"), "crops more than the resized image has"),
+        ((*MINE, "--image-size", "64", "224"), "crops more than the resized image; RESIZE"),
         ((*MINE, "--data-root", "elsewhere"), "the folder mine is not below the data root"),
     ],
 )

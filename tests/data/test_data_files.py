@@ -87,7 +87,7 @@ def test_a_list_of_names_stays_one(tmp_path):
         ("a,b\n1,2\n", "has the columns a, b; which one has the images?"),
         ("path,x,z\na.png,1,2\n", "which one has the labels?"),
         ("path,label\na.png,1,2\n", "line 2 has 3 fields, the first has 2"),
-        ("path,path\na.png,1\n", "has two columns of one name"),
+        ("path,path\na.png,1\n", "has two columns with the same name"),
         ("path,label\na.png,1\nb.png,\n", "sample 1 has the label ''; "),
         ("path,label\ngone.png,1\n", "none of the 1 images exist; the first would be .*gone.png; relative paths are"),
         ("path,label\nhttps://example.org/a.png,1\n", "nothing is downloaded"),
@@ -170,8 +170,8 @@ def tarred(path, members, mode="w"):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["../a/x.png"], "its member '../a/x.png' leaves it"),
-        (["/a/x.png"], "its member '/a/x.png' leaves it"),
+        (["../a/x.png"], "its member '../a/x.png' points outside it"),
+        (["/a/x.png"], "its member '/a/x.png' points outside it"),
         (["x.png", "y.png"], "neither class folders .* nor labels"),
         (["a/x.txt"], "has no images"),
         (["train/a/x.png", "val/b/x.png"], r"a folder for each split \(train, val\); unpack it"),

@@ -281,7 +281,7 @@ def test_babel_imagenet_comes_from_its_two_files(package, tmp_path):
 
 
 def test_what_babel_imagenet_has_not_is_named(package):
-    with pytest.raises(DataError, match="has not the language 'fr'; it has DE, LA"):
+    with pytest.raises(DataError, match="does not have the language 'fr'; it has DE, LA"):
         prompts.babel_classes("fr")
     with pytest.raises(DataError, match=r"no prompt templates in the language 'la'.*--templates-file"):
         prompts.babel_templates("la")

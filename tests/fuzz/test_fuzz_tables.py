@@ -18,8 +18,9 @@ from testbed.data.tables.answers import is_prediction_table, read_prediction_tab
 from testbed.data.tables.files import read_records, text_of
 from testbed.data.tables.index import index_table
 from testbed.data.tables.pictures import decoded, parts_of, picture_file
+from testbed.data.tables.readings import READINGS, read_as_vlmevalkit
 from testbed.data.tables.scores import recorded_scores
-from testbed.data.tables.source import READINGS, TableSource, read_as_vlmevalkit
+from testbed.data.tables.source import TableSource
 from testbed.data.tables.tsv import read_rows
 from testbed.errors import SampleError
 from testbed.stored_results.slices import read_csv

@@ -264,7 +264,7 @@ def test_faults_of_folders(folders, tmp_path):
     for path in moved.glob("model*"):
         path.unlink()
     (moved / "pytorch_model.bin").write_bytes(b"")
-    assert "lacks model.safetensors; other forms of weights than safetensors are not read" in fault()
+    assert "lacks model.safetensors; weights are read from safetensors files alone" in fault()
     with pytest.raises(WeightsError, match=r"lacks model\.safetensors"):
         decoder("tiny", "gte", str(moved)).weights()
 

@@ -162,7 +162,7 @@ def test_an_encoder_may_see_to_the_instruction_itself():
 
 def test_a_length_reaches_the_encoder():
     assert TextEncoder("letters", Letters, max_length=3).load(CPU).embed_text(["aaaaa"])[0, 0] == 3
-    with pytest.raises(DefinitionError, match=r"max_length=3 needs .* max_seq_length, which Bare has not"):
+    with pytest.raises(DefinitionError, match=r"max_length=3 needs .* max_seq_length, which Bare does not have"):
         TextEncoder("bare", Bare, max_length=3).load(CPU)
 
 

@@ -346,7 +346,7 @@ def test_a_model_of_one_tower_is_refused(folders, tmp_path):
 
     copy = shutil.copytree(folders("align"), tmp_path / "copy")
     BertModel(BertConfig(**TOWER, vocab_size=40)).save_pretrained(copy)
-    with pytest.raises(WeightsError, match="BertModel is no dual encoder"):
+    with pytest.raises(WeightsError, match="BertModel is not a dual encoder"):
         built(copy).load(CPU)
 
 

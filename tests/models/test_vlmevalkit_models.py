@@ -86,7 +86,7 @@ def test_a_conversation_has_roles_and_nothing_is_left_out_of_it() -> None:
     turns = [("user", ["one?", (".jpg", ONE.data)]), ("assistant", ["yes"]), ("user", ["two?"])]
     assert said.text == repr((turns, "Set"))  # type: ignore[union-attr]
     (refused,) = answers(Recorder, message)
-    assert str(refused) == "Recorder has no chat_inner(message, dataset), which questions in several turns take"
+    assert str(refused) == "Recorder has no chat_inner(message, dataset), which multi-turn questions need"
 
     class Failing(Recorder):
         def chat_inner(self, message: Any, dataset: str | None = None) -> str:

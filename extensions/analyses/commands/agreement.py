@@ -45,7 +45,7 @@ def command(
 ) -> int:
     """Measure agreement: shared errors, predicted classes.
 
-    Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
+    Prints error consistency (κ), shared errors and matching predictions of each pair of models, and how many
     models get each sample right.
     """
     from testbed.db.store import Store

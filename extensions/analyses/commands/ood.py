@@ -22,14 +22,20 @@ _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95
 
 @store_command
 @models_argument
-@click.option("--in", "inside", cls=Option, required=True, help="The samples in the distribution.", **STORED_SETTING)
+@click.option("--in", "inside", cls=Option, required=True, help="In-distribution samples.", **STORED_SETTING)
 @click.option(
-    "--near", cls=ManyWords, help="Samples out of it, hard to detect; also prints their mean.", **STORED_SETTING
+    "--near",
+    cls=ManyWords,
+    help="Out-of-distribution samples that are hard to detect; also prints their mean.",
+    **STORED_SETTING,
 )
 @click.option(
-    "--far", cls=ManyWords, help="Samples out of it, easier to detect; also prints their mean.", **STORED_SETTING
+    "--far",
+    cls=ManyWords,
+    help="Out-of-distribution samples that are easier to detect; also prints their mean.",
+    **STORED_SETTING,
 )
-@click.option("--out", cls=ManyWords, help="Other samples out of it.", **STORED_SETTING)
+@click.option("--out", cls=ManyWords, help="Other out-of-distribution samples.", **STORED_SETTING)
 @click.option(
     "--score",
     "scores",
@@ -38,7 +44,10 @@ _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95
     help="Any of msp, max_logit, energy, kl_uniform, kl_matching, gen.  [default: all]",
 )
 @click.option(
-    "--fit", cls=Option, help="The samples that fit kl_matching.  [default: a tenth of those of --in]", **STORED_SETTING
+    "--fit",
+    cls=Option,
+    help="The samples that kl_matching is fitted on.  [default: a tenth of those of --in]",
+    **STORED_SETTING,
 )
 def command(
     models: Sequence[str],
@@ -53,7 +62,7 @@ def command(
 ) -> int:
     """Evaluate out-of-distribution detection from stored logits.
 
-    MODEL, --near, --far and --out take names and patterns. Samples out of the distribution are the positive ones.
+    MODEL, --near, --far and --out take names and patterns. Out-of-distribution samples are the positives.
 
     \b
     Example:

@@ -29,7 +29,7 @@ SHOWN_TEXT = 100  # characters of a value
 @plugin_option
 @data_root_option
 def command(first: str, second: str, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Show the differences between two evaluations, or one and today.
+    """Show how two evaluations differ, or one from today's definition.
 
     \b
     Examples:

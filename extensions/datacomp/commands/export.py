@@ -22,7 +22,7 @@ def command(folder: Path, models: Sequence[str], db_url: str | None) -> int:
     """Write results as DataComp's eval_results.jsonl, and print its means.
 
     DIR gets a file for each model. The means are those of DataComp's leaderboard, of the main metrics of 38 data sets;
-    a mean of which a data set is missing is not shown.
+    a mean is shown only if none of its data sets is missing.
 
     \b
     Example:

@@ -13,13 +13,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.estimates.methods.item_response import ABILITIES, ItemResponses, ability_of, chance
-
-Array = np.ndarray[Any, Any]
 
 RANDOM, STRATIFIED, LURE, IRT, CLUSTERS = "random", "stratified", "lure", "irt", "clusters"
 WEIGHTED, P_IRT, GP_IRT, ASSISTED = "weighted", "p-irt", "gp-irt", "assisted"

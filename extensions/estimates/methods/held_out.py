@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.eval_settings.base.anchor_file import Errors
 from testbed.extensions.estimates.methods.anchors import (
     ASSISTED,
@@ -27,7 +27,6 @@ from testbed.extensions.estimates.methods.anchors import (
 )
 from testbed.extensions.estimates.methods.item_response import fit
 
-Array = np.ndarray[Any, Any]
 Way = tuple[str, str]  # method for choosing anchors, estimator of the mean
 
 BY_CHANCE: Way = (RANDOM, WEIGHTED)

@@ -9,11 +9,10 @@ whose mean and covariance are also estimated (empirical Bayes; Mislevy 1986).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 ABILITIES = np.linspace(-6, 6, 241)  # grid for the distribution of an ability
 _ROUNDS = 100

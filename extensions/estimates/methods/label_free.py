@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.sureness import LOG_ODDS, MSP, NEGATIVE_ENTROPY, how_sure
-
-Array = np.ndarray[Any, Any]
 
 AC, DOC, ATC_MC, ATC_NE = "confidence", "DoC", "ATC-MC", "ATC-NE"
 ALINE_S, ALINE_D = "ALine-S", "ALine-D"

@@ -27,7 +27,7 @@ from testbed.formatting import percent
 def command(files: Sequence[Path], setting: str, db_url: str | None, as_json: bool) -> int:
     """Store people's responses as models human:NAME.
 
-    FILE is a CSV of model-vs-human's raw-data, or a folder of these. testbed agreement then compares models with
+    FILE is a CSV from model-vs-human's raw-data, or a folder of these. testbed agreement then compares models with
     people.
 
     \b

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import SampleError
 from testbed.extensions.explain.asking.asked import QuestionProtocol, asked_of, asking
 from testbed.extensions.explain.asking.respondent import Respondent
 from testbed.extensions.explain.axis import NotApplicableError, Variant
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import Array
 from testbed.graph.build import Graph
 from testbed.graph.item_nodes import recorded_nodes
 from testbed.graph.message_ops import RowAnswers

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from testbed.answers.columns import has_answer
+from testbed.arrays import Array
 from testbed.errors import TestbedError
 from testbed.extensions.explain.asking.asked import asked_of
 from testbed.extensions.explain.asking.questions import Questions
@@ -24,7 +25,6 @@ from testbed.extensions.explain.explanation import (
     verdict,
 )
 from testbed.extensions.explain.sampling import SampledValue
-from testbed.extensions.explain.table import Array
 
 SEED = 20_240_601
 FIRST = 12  # samples of the first look

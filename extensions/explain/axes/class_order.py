@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell, model_order
-from testbed.extensions.explain.table import NONE, Array, Table
+from testbed.extensions.explain.table import NONE, Table
 
 
 def _labels(names: list[int]) -> Callable[[Table], Table]:

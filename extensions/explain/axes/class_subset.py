@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell, model_order
-from testbed.extensions.explain.table import NONE, Array, Table
+from testbed.extensions.explain.table import NONE, Table
 
 FIRST_CLASSES = (10, 50, 100, 200, 500)
 

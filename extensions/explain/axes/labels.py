@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import DatasetInfo, targets_of
 from testbed.extensions.explain.axis import REPLACES, Axis, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import NONE, Array, Table, right_classes
+from testbed.extensions.explain.table import NONE, Table, right_classes
 
 
 def _labels(found: Array) -> Callable[[Table], Table]:

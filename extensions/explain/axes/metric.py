@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import FRACTION, OVERALL, Metric
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import MEAN_PER_CLASS, NONE, Array, Table, metric_of
+from testbed.extensions.explain.table import MEAN_PER_CLASS, NONE, Table, metric_of
 from testbed.metrics.classification import sample_scores
 
 Found = Iterator[tuple[str, Callable[[Table], Table]]]

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from testbed.arrays import Array
 from testbed.errors import TestbedError
 from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import Array, Table
+from testbed.extensions.explain.table import Table
 from testbed.extensions.explain.texts import SCALE
 from testbed.models.model_base import LoadOptions
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import Array, Table
+from testbed.extensions.explain.table import Table
 
 STEP = "testbed run {} --on {}.vlmevalkit reads the stored answers by VLMEvalKit's rules"
 

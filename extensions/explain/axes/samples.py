@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.extensions.explain.axis import Axis, Stage, add_axis
 from testbed.extensions.explain.cell import EvaluatedCell
-from testbed.extensions.explain.table import Array, Table
+from testbed.extensions.explain.table import Table
 
 FIRST = (100, 128, 200, 250, 256, 500, 512, 1000, 1024, 2000, 2500, 5000, 10_000, 20_000, 25_000)
 FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # per class

@@ -1,5 +1,5 @@
 "use strict";
-/* What is published: its sources, and who says what of a model, or of one of its cells. */
+/* What is published: its sources, and who reports what for a model, or for one of its cells. */
 (() => {
   const E = T.element, PER_DOCUMENT = 16, NOTHING = "Nothing is published for this cell.";
   const where = (text, link) => ({ text: link ? E("a", { href: link, rel: "noreferrer" }, text) : text });

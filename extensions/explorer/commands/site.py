@@ -31,7 +31,7 @@ from testbed.errors import TestbedError
     default=500,
     show_default=True,
     metavar="N",
-    help="Maximum number of samples of each: half are those that most models get wrong, half are evenly spread. 0:"
+    help="Maximum number of samples per setting: half are those that most models get wrong, half are evenly spread. 0:"
     " all.",
 )
 @plugin_option

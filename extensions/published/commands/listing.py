@@ -1,4 +1,4 @@
-"""``testbed published list``: who says what."""
+"""``testbed published list``: who reports what."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """List published values by source: who says what of which cell.
+    """List published values by source: who reports what for which cell.
 
     With the date of each file, the conditions of the measurement, such as prompts and
     image size, and below the table a link to each file.

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from testbed.answers.columns import as_list, truth
 from testbed.answers.comparisons import better
 from testbed.answers.grids import grids_in, verdict
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import object_in, stated, unlabelled, word_in
 from testbed.answers.published.long_contexts import extra_of, right_of
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 _MARKS = 5  # of a description of a chart

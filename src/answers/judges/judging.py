@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from testbed.answers.kinds import Kinds
 from testbed.answers.texts import final_text
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.canonical_text import canonical, canonical_columns
 
-Columns = Mapping[str, str]
 When = Literal["unparsed", "wrong", "always"]
 
 

@@ -7,9 +7,9 @@ in both orders.
 from __future__ import annotations
 
 from testbed.answers.columns import truth
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import word_in
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.models.base.thoughts import final_part
 
 METHOD = "judge"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from testbed.answers.columns import as_list, listed
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import stated, unlabelled
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 _BOX = re.compile(r"(?!.*(?:\bnot\b|n't))[^\d\\]*(\$?\\boxed\{.*)", re.IGNORECASE)  # after words without numbers

@@ -10,8 +10,8 @@ from ast import literal_eval
 from typing import Any
 
 from testbed.answers.columns import truth
-from testbed.answers.judges.judging import Columns, Judging, add_judging
-from testbed.answers.verdict import Verdict
+from testbed.answers.judges.judging import Judging, add_judging
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 _SAID = re.compile(r"\[\[([AB<>=\s]+)\]\]", re.IGNORECASE)

@@ -20,11 +20,11 @@ from testbed.answers.judges import (  # noqa: F401  # each adds its own
     safety,
     videos,
 )
-from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
+from testbed.answers.judges.judging import JUDGINGS, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
 from testbed.answers.named_options import Options
 from testbed.answers.right_answers import Choices, asked_options
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.answers.video_choices import candidates
 
 NONE_OF_THEM = "Z"

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import partial
 
 from testbed.answers.columns import listed, references, truth
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import object_in, score_in, stated, unlabelled, without_remark, word_in
 from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of, listed_options, same, value_without_sign
 from testbed.answers.scorings import SCORINGS
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"

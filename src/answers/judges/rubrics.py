@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.answers.columns import as_list
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import object_in
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 _PAIR = re.compile(r"\W*(\d+(?:\.\d+)?)(?:\s*/\s*10)?[\s,]+(\d+(?:\.\d+)?)(?:\s*/\s*10)?\W*")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 
 from testbed.answers.columns import truth
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import stated, unlabelled
 from testbed.answers.refusals import COMPLY, PARTLY, REFUSE, passed
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 
 METHOD = "judge"
 HARMLESS = 3  # the best mark of Flames

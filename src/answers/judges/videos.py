@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from testbed.answers.columns import truth
-from testbed.answers.judges.judging import Columns, Judging, add_judging
+from testbed.answers.judges.judging import Judging, add_judging
 from testbed.answers.judges.replies import stated, unlabelled
 from testbed.answers.named_options import Options
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import Columns, Verdict
 from testbed.errors import DataError
 
 METHOD = "judge"

@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from testbed.answers.columns import truth
 from testbed.answers.published.kinds_by_set import numbered_options
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 CHOICE, STATEMENT = "选择", "判断"  # cells of the column type
 RIGHT, WRONG = "对", "错"
-_UNREAD = Verdict(None, 0.0, "none")
 RIGHT_WORDS = ("正确", "对", "准确", "肯定", "对的")
 WRONG_WORDS = ("不对", "错误", "不正确", "不准确", "不合适", "否定", "错的", "错")
 EITHER_WORDS = ("对错", "是否正确", "否正确", "或者", "是否", "正确性", "对不")
@@ -59,7 +56,7 @@ def statement(columns: Columns, text: str) -> Verdict:
         any(word in part for word in WRONG_WORDS) and not any(word in part for word in RIGHT_WORDS) for part in parts
     )
     if right == wrong:
-        return _UNREAD
+        return UNREAD
     said = RIGHT if right > wrong else WRONG
     return Verdict(said, float(said == truth(columns)), "word")
 
@@ -74,7 +71,7 @@ def blank(columns: Columns, text: str) -> Verdict:
     hit = any(
         (isinstance(value, str) and isinstance(wanted, str) and wanted in value) or value == wanted for value in said
     )
-    return Verdict(str(said[0]), float(hit), "part") if said else _UNREAD
+    return Verdict(str(said[0]), float(hit), "part") if said else UNREAD
 
 
 def _normalized(text: str, right: str) -> str | float | None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import as_list, references, truth
 from testbed.answers.published.words import NUMBER_WORDS, normalized
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-Columns = Mapping[str, str]
-
-_UNREAD = Verdict(None, 0.0, "none")
 _TENS = "thirty forty fifty sixty seventy eighty ninety".split()
 _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
 _DIGITS = {word: str(number) for number, word in enumerate([*NUMBER_WORDS, *_TEENS])}
@@ -65,7 +61,7 @@ def mm_oral(columns: Columns, text: str) -> Verdict:
         if place is not None:
             first[letter] = place
     if not first:
-        return _UNREAD
+        return UNREAD
     letter = min(first, key=lambda each: first[each])
     return Verdict(letter, float(letter == truth(columns)), "letter")
 
@@ -76,18 +72,18 @@ def mm_niah(columns: Columns, text: str) -> Verdict:
     if columns.get("category") not in _LETTER_OF_PICTURE:
         plain = _plain(said)
         hit = re.search(rf"\b{re.escape(_plain(right))}\b", plain)
-        return Verdict(plain, float(hit is not None), "contained") if plain else Verdict(None, 0.0, "none")
+        return Verdict(plain, float(hit is not None), "contained") if plain else UNREAD
     try:
         wanted = int(float(right))
     except (ValueError, OverflowError):
-        return _UNREAD
+        return UNREAD
     if said.isdigit():
-        return Verdict(said, float(int(said) == wanted), "number") if said.isdecimal() else _UNREAD
+        return Verdict(said, float(int(said) == wanted), "number") if said.isdecimal() else UNREAD
     said = said.lower().replace("the answer is", "").replace("*", "")
     said = said.partition(".")[0].replace(",", "") if "." in said else said
     moving = {"the camera is moving left": "a", "the camera is moving right": "b"}
     said = next((letter for phrase, letter in moving.items() if phrase in said), said.strip())
-    return Verdict(said.upper(), float(ord(said) - ord("a") == wanted), "letter") if len(said) == 1 else _UNREAD
+    return Verdict(said.upper(), float(ord(said) - ord("a") == wanted), "letter") if len(said) == 1 else UNREAD
 
 
 def _plain(text: str) -> str:
@@ -99,7 +95,7 @@ def da_2k(columns: Columns, text: str) -> Verdict:
     said, right = text.strip().lower(), truth(columns).strip().lower()
     point = _POINT.search(said)
     if point is None:
-        return Verdict(right, 1.0, "contained") if right in said else _UNREAD
+        return Verdict(right, 1.0, "contained") if right in said else UNREAD
     return Verdict(f"point{point[1]}", float(f"point{point[1]}" == right), "point")
 
 
@@ -114,7 +110,7 @@ def vlm2(columns: Columns, text: str) -> Verdict:
         numbers = _numbers(text.strip().lower())
         return counted(columns, numbers[0] if len(numbers) == 1 else None)
     if len(_OPTION.findall(text)) > 1:
-        return _UNREAD
+        return UNREAD
     said = text.partition(")")[0].strip()
     return Verdict(said or None, float(said == right.partition(")")[0].strip()), "letter" if said else "none")
 
@@ -124,9 +120,9 @@ def counted(columns: Columns, said: int | None) -> Verdict:
     try:
         right = int(truth(columns))
     except ValueError:
-        return _UNREAD
+        return UNREAD
     if said is None:
-        return _UNREAD
+        return UNREAD
     if said == right:
         return Verdict(str(said), 1.0, "number")
     pictures = _pictures(columns)
@@ -160,7 +156,7 @@ def q_spatial(columns: Columns, text: str) -> Verdict:
     scalars, units = _SCALAR.findall(text), _UNIT.findall(text)
     numbers = [float(number) for number in _DECIMAL.findall(scalars[-1])] if scalars and units else []
     if not numbers:
-        return _UNREAD
+        return UNREAD
     return within_twice(columns, sum(numbers) / len(numbers), units[-1])
 
 
@@ -170,7 +166,7 @@ def within_twice(columns: Columns, said: float, unit: str) -> Verdict:
         value, right_unit = ast.literal_eval(truth(columns))
         right = float(value) * _CENTIMETRES.get(right_unit.lower(), 0.0) + _TINY
     except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
-        return _UNREAD
+        return UNREAD
     given = said * _CENTIMETRES.get(unit.lower(), 0.0) + _TINY
     return Verdict(f"{said:g} {unit}", float(max(given / right, right / given) < 2), "number")
 
@@ -184,7 +180,7 @@ def words_f1(text: str, right: list[str]) -> Verdict:
     """The F1 of the words of a text and of the most similar of right ones, without punctuation and articles."""
     said = _words(text)
     if not said:
-        return _UNREAD
+        return UNREAD
     return Verdict(" ".join(said), max(_f1(said, _words(each)) for each in right), "whole")
 
 
@@ -216,7 +212,7 @@ def bmmr_options(columns: Columns) -> dict[str, str]:
 def bmmr(columns: Columns, text: str) -> Verdict:
     """BMMR: the capitals in the first box after the last "Answer###" are the right letters; a judge reads the rest."""
     if columns.get("task_type") != "mc":
-        return _UNREAD
+        return UNREAD
     boxes = boxed(text.rpartition("Answer###")[2])
     said = [each for each in (boxes[0] if boxes else "No Answer") if each.isupper()]
     right = as_list(truth(columns))
@@ -245,7 +241,7 @@ def vtc(columns: Columns, text: str) -> Verdict:
     """VTCBench by ``category``: one of the right answers is in the text, or the share that is; a judge reads others."""
     category, said = columns.get("category"), text.strip()
     if category not in (RETRIEVAL, REASONING):
-        return _UNREAD
+        return UNREAD
     right = [each.strip() for each in references(columns)]
     share = sum(each in said for each in right) / len(right)
     return Verdict(said or "none", float(share > 0) if category == RETRIEVAL else share, "contained")
@@ -257,7 +253,7 @@ def foresight(columns: Columns, text: str) -> Verdict:
     hit = (_SAYS_YES if right else _SAYS_NO).search(text)
     other = (_SAYS_NO if right else _SAYS_YES).search(text)
     said = right if hit else not right
-    return Verdict("Yes" if said else "No", float(hit is not None), "word") if hit or other else _UNREAD
+    return Verdict("Yes" if said else "No", float(hit is not None), "word") if hit or other else UNREAD
 
 
 def ssi(columns: Columns, text: str) -> Verdict:
@@ -265,7 +261,7 @@ def ssi(columns: Columns, text: str) -> Verdict:
     right = _order(truth(columns))
     orders = [order for part in _outer_lists(text) if (order := _order(part))]
     said = [each for each in orders if right and len(each) == len(right) and set(each) == set(range(1, len(each) + 1))]
-    return Verdict(str(said[-1]), float(said[-1] == right), "list") if said else _UNREAD
+    return Verdict(str(said[-1]), float(said[-1] == right), "list") if said else UNREAD
 
 
 def _order(text: str) -> list[int] | None:

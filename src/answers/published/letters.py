@@ -11,7 +11,7 @@ from string import ascii_uppercase
 
 from testbed.answers.columns import list_options, options, truth
 from testbed.answers.published.words import NUMBER_WORDS
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Verdict
 
 _LAST_LETTER = re.compile(r"\banswer\s*:\s*([A-Z])\b", re.IGNORECASE)
 _EDGES = (",", ".", "!", "?", ";", ":", "'")
@@ -36,7 +36,7 @@ def puzzle_vqa(columns: Mapping[str, str], text: str) -> Verdict:
 
 def _after_answer(text: str, right: str) -> Verdict:
     found = _LAST_LETTER.findall(text)
-    return Verdict(found[-1].upper(), float(found[-1].lower() == right.lower()), "answer:") if found else _UNREAD
+    return Verdict(found[-1].upper(), float(found[-1].lower() == right.lower()), "answer:") if found else UNREAD
 
 
 def vmc_bench(columns: Mapping[str, str], text: str) -> Verdict:
@@ -46,7 +46,7 @@ def vmc_bench(columns: Mapping[str, str], text: str) -> Verdict:
     """
     choices = {letter: option for letter, option in options(columns).items() if letter in _VMC_LETTERS}
     if "A" not in choices:
-        return _UNREAD
+        return UNREAD
     for edge in _EDGES:
         text = text.strip(edge)
     answer = f" {text} "
@@ -65,7 +65,7 @@ def vmc_bench(columns: Mapping[str, str], text: str) -> Verdict:
 def _chosen(places: Mapping[str, int], columns: Mapping[str, str], method: str) -> Verdict:
     """The option at the last place; the first of several at the same."""
     if not places:
-        return _UNREAD
+        return UNREAD
     letter = max(places, key=lambda each: places[each])
     return Verdict(letter, float(letter == truth(columns)), method)
 
@@ -75,7 +75,7 @@ def natural_bench(columns: Mapping[str, str], text: str) -> Verdict:
     words = ("Yes", "No") if columns.get("type") == "yes_no" else ("A", "B")
     found = {word: at for word in words if (at := re.search(rf"\b{word}\b", text, re.IGNORECASE)) is not None}
     if not found:
-        return _UNREAD
+        return UNREAD
     said = min(found, key=lambda word: found[word].start())
     return Verdict(said, float(said == truth(columns)), "first word")
 
@@ -84,9 +84,6 @@ def tally_qa(columns: Mapping[str, str], text: str) -> Verdict:
     """TallyQA: the first number from 0 to 20 in the answer, in digits or as a word."""
     found = _COUNT.search(text.lower())
     if found is None:
-        return _UNREAD
+        return UNREAD
     count = int(found[1]) if found[1] else _COUNTS.index(found[2])
     return Verdict(str(count), float(str(count) == truth(columns).strip()), "first number")
-
-
-_UNREAD = Verdict(None, 0.0, "none")

@@ -14,9 +14,8 @@ from functools import cache
 from typing import Any
 
 from testbed.answers.columns import truth
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-Columns = Mapping[str, str]
 Rule = Callable[[str, Any], float]
 
 DOCUMENTS = "documentQA"  # the task whose answers a judge reads
@@ -66,7 +65,7 @@ def long_contexts(columns: Columns, text: str) -> Verdict:
         return _yes_or_no(columns, text)
     rule = rule_of(columns)
     if rule is None:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     return scored(rule, right_of(columns), [text, after(columns, text)])
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from testbed.answers.columns import listed, truth
 from testbed.answers.numbers import mean_relative_accuracy
 from testbed.answers.published.spatial import after_thoughts, spatial
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.video_choices import is_choice
 
-Columns = Mapping[str, str]
-
-_UNREAD = Verdict(None, 0.0, "none")
 _NUMBER = r"[-+]?(?:\d*\.\d+|\d+)(?:[eE][-+]?\d+)?"
 _NUMBERS = re.compile(_NUMBER)
 _TAGGED = re.compile(rf"<\s*answer\b[^>]*>\s*({_NUMBER})(?:[^\d<][^<]*)?<\s*/\s*answer\s*>", re.IGNORECASE | re.DOTALL)
@@ -33,7 +30,7 @@ def sp_bench(columns: Columns, text: str) -> Verdict:
     if columns.get("question_type") in CHOSEN:
         return spatial(columns, text)
     said = number_said(text)
-    return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+    return UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
 
 
 def vsi(columns: Columns, text: str) -> Verdict:
@@ -41,7 +38,7 @@ def vsi(columns: Columns, text: str) -> Verdict:
     if is_choice(columns):
         return spatial(columns, text)
     said = number_said(text)
-    return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+    return UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
 
 
 _SIDES = (
@@ -59,7 +56,7 @@ def spar_bench(columns: Columns, text: str) -> Verdict:
     if "_prediction_" not in task:
         return spatial(columns, text)
     said = number_said(text)
-    return _UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
+    return UNREAD if said is None else Verdict(f"{said:.15g}", relative_accuracy(said, truth(columns)), "number")
 
 
 def moves(columns: Columns, items: Sequence[str]) -> Verdict:
@@ -110,7 +107,7 @@ def omni_3d(columns: Columns, text: str) -> Verdict:
             error = abs(float(right) - float(said)) / float(right)
             return Verdict(said, sum(error < bound for bound in _OMNI_CLOSENESS) / len(_OMNI_CLOSENESS), "number")
     except (ValueError, OverflowError, ZeroDivisionError):
-        return _UNREAD
+        return UNREAD
     lower = said.lower()
     if right in ("yes", "no"):
         hit = right in lower or {"yes": "true", "no": "false"}[right] in lower
@@ -177,13 +174,11 @@ def reason_map(columns: Columns, text: str) -> Verdict:
     if "counting1" in kind:
         letter = _LETTER.search(core) or _LETTER.search(said)
         return (
-            Verdict(letter[1].upper(), float("ABCD".index(letter[1].upper()) == wanted), "letter")
-            if letter
-            else _UNREAD
+            Verdict(letter[1].upper(), float("ABCD".index(letter[1].upper()) == wanted), "letter") if letter else UNREAD
         )
     if kind.startswith("counting"):
         number = _WHOLE.search(core) or _WHOLE.search(said)
-        return Verdict(number[0], float(int(number[0]) == wanted), "number") if number else _UNREAD
+        return Verdict(number[0], float(int(number[0]) == wanted), "number") if number else UNREAD
     return Verdict(core or None, float(core.lower() == right.strip().lower()), "whole")
 
 
@@ -251,7 +246,7 @@ def gsm8k(columns: Columns, text: str) -> Verdict:
     """GSM8K-V: the number after "final answer" and other phrases, else one alone on a line, else the last ones."""
     said = _gsm8k_number(text.strip())
     if said is None:
-        return _UNREAD
+        return UNREAD
     try:
         wanted = float(truth(columns))
     except ValueError:

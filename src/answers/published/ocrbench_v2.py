@@ -16,9 +16,7 @@ from testbed.answers.columns import truth
 from testbed.answers.html_tables import similarity
 from testbed.answers.published.page_metrics import Placed, document_similarity, spotting, text_similarity
 from testbed.answers.texts import edit_distance
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _FENCED = re.compile(r"```(?:python|json)?\n(.*?)\n```", re.DOTALL | re.IGNORECASE)
 _PAIR = re.compile(r"""["']?([\w\s]+)["']?\s*[:=]\s*["']?([^\n,"'{}]+)["']?""")
@@ -41,7 +39,7 @@ def ocrbench_v2(columns: Columns, text: str) -> Verdict:
     """The score of the kind of question; 0 for one that OCRBench v2 does not have."""
     rule = _RULES.get(columns.get("category", ""))
     if rule is None or not text:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     given = literal(truth(columns))
     answers = given if isinstance(given, list) else [truth(columns) if given is None else given]
     score = rule(columns, answers, text) if answers else 0.0

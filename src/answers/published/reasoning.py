@@ -9,18 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 
 from testbed.answers.columns import listed, truth
 from testbed.answers.expressions import value_of
 from testbed.answers.published.choice import infer
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _CLOSE = 1e-6
 _CLOSE_DYNAMATH = 1e-3
-_UNREAD = Verdict(None, 0.0, "none")
 _VISULOGIC = "ABCD"
 _BOX_OR_BRACE = re.compile(r"\\boxed\{|[^\\]\}")
 _WHOLE_BOX = re.compile(r"\\boxed\{(.*)\}")
@@ -40,12 +36,12 @@ def math_vista(columns: Columns, text: str) -> Verdict:
     right, kind = truth(columns), columns.get("answer_type")
     read: type[int] | type[float] | None = {"integer": int, "float": float}.get(kind or "")
     if read is None:
-        return _UNREAD
+        return UNREAD
     try:
         value, wanted = read(text), read(right)
-        return Verdict(f"{value:.15g}", 1.0, "whole") if value and value == wanted else _UNREAD
+        return Verdict(f"{value:.15g}", 1.0, "whole") if value and value == wanted else UNREAD
     except (ValueError, OverflowError):
-        return _UNREAD
+        return UNREAD
 
 
 def math_vision(columns: Columns, text: str) -> Verdict:
@@ -54,10 +50,10 @@ def math_vision(columns: Columns, text: str) -> Verdict:
         return _option(columns, text, truth(columns))
     said, right = (side.lower().strip() for side in (text, truth(columns)))
     if said == right:
-        return Verdict(text, 1.0, "whole") if text else _UNREAD
+        return Verdict(text, 1.0, "whole") if text else UNREAD
     value, wanted = _rational(said), _rational(right)
     equal = value is not None and wanted is not None and abs(value - wanted) < _CLOSE
-    return Verdict(text, 1.0, "whole") if equal else _UNREAD
+    return Verdict(text, 1.0, "whole") if equal else UNREAD
 
 
 def _rational(text: str) -> float | None:
@@ -94,7 +90,7 @@ def dyna_math(columns: Columns, text: str) -> Verdict:
     if short is None:
         short = _short(plain, kind)
     if short is None:
-        return _UNREAD
+        return UNREAD
     if isinstance(short, float):
         try:
             return Verdict(f"{short:.15g}", float(abs(short - float(right)) <= _CLOSE_DYNAMATH), "number")
@@ -125,7 +121,7 @@ def visu_logic(columns: Columns, text: str) -> Verdict:
     if boxed in tuple(_VISULOGIC):
         return Verdict(boxed, float(boxed == truth(columns)), "box")
     letter = _stated(text.replace("<|endoftext|>", ""))
-    return _UNREAD if letter is None else Verdict(letter, float(letter == truth(columns)), "answer is")
+    return UNREAD if letter is None else Verdict(letter, float(letter == truth(columns)), "answer is")
 
 
 def _boxed(text: str) -> str:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 
 from testbed.answers.boxes import Box, contains_centre
 from testbed.answers.columns import truth
 from testbed.answers.published.choice import FAILURE
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-Columns = Mapping[str, str]
-
-_UNREAD = Verdict(None, 0.0, "none")
 _IN_BRACES = re.compile(r"\{(.*?)\}")
 _ROWS = re.compile(r"[Rr]ows?[^{}]*\{(\d+)\}")
 _GRID_COLUMNS = re.compile(r"[Cc]olumns?[^{}]*\{(\d+)\}")
@@ -41,19 +37,19 @@ def vlm_blind(columns: Columns, text: str) -> Verdict:
     if task in BRACED:
         closed = (line[: line.rfind("}") + 1] for line in text.split("\n"))
         found = next((match for line in closed if (match := _IN_BRACES.search(line))), None)
-        return Verdict(found[1], float(found[1] == right), "braces") if found else _UNREAD
+        return Verdict(found[1], float(found[1] == right), "braces") if found else UNREAD
     if task == CIRCLES:
         return Verdict(text, float(right.lower() in text.lower()), "contained")
     if task in CONTAINED:
         return Verdict(text, float(right in text), "contained")
-    return _grid(right, text) if task in GRIDS else _UNREAD
+    return _grid(right, text) if task in GRIDS else UNREAD
 
 
 def _grid(right: str, text: str) -> Verdict:
     rows, columns, pair = _ROWS.search(text), _GRID_COLUMNS.search(text), _PAIR.search(text)
     said = (rows[1], columns[1]) if rows and columns else pair.groups() if pair else None
     if said is None:
-        return _UNREAD
+        return UNREAD
     try:
         hit = [int(part) for part in said] == [int(part) for part in right.split(",")]
     except ValueError:
@@ -94,7 +90,7 @@ def unit_box(columns: Columns, text: str) -> Verdict:
     """TDBench: the centre of the only box of numbers from 0 to 1 is in the right one."""
     said, right = _unit_box(text), _unit_box(truth(columns))
     if said is None:
-        return _UNREAD
+        return UNREAD
     hit = right is not None and contains_centre(right, said)
     return Verdict(", ".join(f"{side:g}" for side in said), float(hit), "box")
 
@@ -119,7 +115,7 @@ def phyx(columns: Columns, text: str) -> Verdict:
     core = box if box is not None else final[1] if final else None
     answer = text if core is None else core.replace("\\dfrac", "\\frac").replace("\\pi", "3.14")
     hit = answer.strip().lower() == truth(columns).strip().lower()
-    return Verdict(answer.strip(), 1.0, "whole" if core is None else "marked") if hit else _UNREAD
+    return Verdict(answer.strip(), 1.0, "whole" if core is None else "marked") if hit else UNREAD
 
 
 def _content(text: str) -> str:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testbed.answers.columns import truth
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import Columns, Verdict
 
 FACTS, FINANCE = "vtabfact", "fintabnetqa"
 _QUOTES = {ord(mark): "'" for mark in "‘’´`"} | {ord(mark): '"' for mark in "“”"}

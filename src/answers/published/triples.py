@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from testbed.answers.columns import truth
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Verdict
 
 Triple = tuple[str, str, float | str]
 STRUCTURE = "structure"  # the category of questions for the table of a chart
@@ -16,7 +16,7 @@ _CELL, _LINE = "\\t", "\\n"  # as the characters are written
 def triples(columns: Mapping[str, str], text: str) -> Verdict:
     """The share of the triples of two tables that are in both; other questions are left to a judge."""
     if columns.get("category", "").lower() != STRUCTURE:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     said, right = triples_of(text), triples_of(truth(columns))
     return Verdict(f"{len(said)} cells", similarity(said, right), "table") if said else Verdict(None, 0.0, "no table")
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from string import ascii_uppercase
 
 from testbed.answers.columns import as_list, truth
 from testbed.answers.published.choice import first_capital, infer
-from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
+from testbed.answers.verdict import UNREAD, Columns, Verdict
 
 _TAGGED = re.compile(r"<answer>\s*(.*?)\s*</answer>", re.DOTALL)
 
@@ -102,7 +99,7 @@ def _caption_matching(columns: Columns, text: str) -> Verdict:
     found += [sentence for sentence in sentences if sentence in (text, after)]
     found += [name for name in names if name in (text, text.replace(".", ""))]
     if not found:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     name, _, sentence = right.partition(": ")
     meant = (right, right.split(":")[0], sentence.split(": ")[0], name.split()[-1] if name.split() else "")
     return Verdict(found[-1], float(found[-1] in meant), "option text")
@@ -118,7 +115,7 @@ def video_holmes(columns: Columns, text: str) -> Verdict:
     """Video-Holmes: the first letter of the alphabet in the last ``<answer>``, as a name if there is one."""
     tagged = _TAGGED.findall(text)
     if not tagged:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     inside = tagged[-1].strip()
     named = (
         letter for letter in "ABCDEF" if any(form in inside for form in (f"{letter} ", f"{letter}:", f"[{letter}"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from testbed.answers.columns import references, truth
-from testbed.answers.verdict import Verdict
+from testbed.answers.verdict import UNREAD, Verdict
 
 _PUNCTUATION = frozenset(';/[]"{}()=+\\_-><@`,?!')
 _THOUSANDS = re.compile(r"\d,\d")
@@ -80,7 +80,7 @@ def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
     words = without_punctuation(text.lower()).split()
     named = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
     if len(named) != 1:
-        return Verdict(None, 0.0, "none")
+        return UNREAD
     return Verdict(named[0], float(named[0] == truth(columns)), "word")
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark reports; `add_report` gives it a name."""
+"""Reports of benchmarks, which `add_report` adds by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Computes = TypeVar("Computes", bound=Compute)
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark reports.
+    """The metrics of a benchmark.
 
     Attributes:
         compute: From answered questions and the name of the scorer to the metrics.

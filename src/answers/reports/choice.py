@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from testbed.answers.reports.scored import (
     by_columns,
     mean,
     mean_of_means,
+    means_by,
     slice_name,
     sliced,
     values_of,
@@ -36,10 +36,6 @@ PARTIAL_MATCH = rate("partial_match")
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
 _SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci's kinds of questions
-_TASK_COLUMNS = (
-    *("data_source", "question_type", "task_type", CATEGORY, "sub_task_type"),
-    *("Easy2hard", "Grounding", "Indoor_Scene_Perception", "Robot"),  # parts of MMSI-Video-Bench
-)
 _GMAI = ("clinical vqa task", "department", "perceptual granularity")
 _VMC = {
     "General": ("SEEDBench", "MMStar", "A-OKVQA", "VizWiz", "MMVet", "VQAv2", "OKVQA"),
@@ -221,9 +217,7 @@ def hr_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = rows.clustered(rows.labels("question"))
     cycle = "cycle_category"
     metrics = [mean_of_means(rows, MEAN_OVER_CYCLES, scorer, rows.labels(cycle)), mean(rows, ACCURACY, scorer)]
-    for category in values_of(rows.labels(CATEGORY)):
-        own = rows.where(rows.labels(CATEGORY), category)
-        metrics.append(mean_of_means(own, MEAN_OVER_CYCLES, scorer, own.labels(cycle), slice_name(CATEGORY, category)))
+    metrics += means_by(rows, MEAN_OVER_CYCLES, scorer, CATEGORY, rows.labels(CATEGORY), rows.labels(cycle))
     metrics += by_columns(rows, ACCURACY, scorer, (cycle,))
     for label in values_of(rows.labels(cycle)):
         own = rows.where(rows.labels(cycle), label)
@@ -242,10 +236,8 @@ def mmt(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     splits = values_of(rows.labels(SPLIT))
     for within in ((), *((SPLIT, split) for split in (splits if len(splits) > 1 else ()))):
         own = rows.where(rows.labels(SPLIT), within[1]) if within else rows
-        for ability in values_of(own.labels(ABILITY)):
-            part = own.where(own.labels(ABILITY), ability)
-            place = slice_name(*within, ABILITY, ability)
-            metrics.append(mean_of_means(part, MEAN_OVER_TASKS, scorer, part.labels(CATEGORY), place))
+        abilities, tasks = own.labels(ABILITY), own.labels(CATEGORY)
+        metrics += means_by(own, MEAN_OVER_TASKS, scorer, ABILITY, abilities, tasks, *within)
     return metrics
 
 
@@ -288,8 +280,7 @@ def top_view_rs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """
     rows = ScoredRows.of(answered)
     pairs = zip(rows.columns, rows.extracted, rows.scores, strict=True)
-    overlaps = [np.nan if np.isnan(score) else _overlap(row, chosen) for row, chosen, score in pairs]
-    partly = replace(rows, scores=np.array(overlaps, dtype=np.float64))
+    partly = rows.scored([np.nan if np.isnan(score) else _overlap(row, chosen) for row, chosen, score in pairs])
     return by_parts(rows, ACCURACY, scorer) + by_parts(partly, PARTIAL_MATCH, scorer)
 
 
@@ -311,20 +302,6 @@ def vmc_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         if any(labels):
             metrics.append(mean_of_means(rows, MEAN_OF_GROUP, scorer, labels, slice_name("group", group)))
     return metrics
-
-
-@add_report("spatial", "accuracy", {"accuracy": "overall"})
-def spatial(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """Benchmarks of spatial understanding: accuracy over all, and by the columns that name the source or task."""
-    rows = ScoredRows.of(answered)
-    return [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, _TASK_COLUMNS)]
-
-
-@add_report("visual_puzzles", "accuracy", {"accuracy": "overall"})
-def visual_puzzles(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """VisualPuzzles (arXiv 2504.10342): accuracy over all, by category and difficulty."""
-    rows = ScoredRows.of(answered)
-    return [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (CATEGORY, "difficulty"))]
 
 
 @add_report("mme_realworld", "accuracy", {"accuracy": "Overall"})

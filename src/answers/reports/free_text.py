@@ -9,8 +9,8 @@ import numpy as np
 
 from testbed.answers.captions import references_of
 from testbed.answers.reports.benchmark import add_report
-from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
-from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.reports.choice import ACCURACY, CATEGORY
+from testbed.answers.reports.scored import ScoredRows, by_columns, by_items, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import HIGHER, NEITHER, PREFERRED, MetricSpec, rate
@@ -30,35 +30,11 @@ OCR_GROUPS = {
     "Handwritten Mathematical Expression Recognition": "Handwritten Mathematical Expression Recognition",
 }
 
-ANLS = rate("anls", headline=PREFERRED)
-F1 = rate("f1", headline=PREFERRED)
 POINTS = MetricSpec("score", "points", HIGHER, lowest=0, headline=PREFERRED)
 PREFETCH = rate("prefetch", NEITHER)
 
 # What a verdict's method begins with if no rule of ours read the answer.
 JUDGED = ("judge", "replay", "human")
-
-
-@add_report("vqa", "accuracy", {"accuracy": "Overall"})
-def vqa(answered: AnsweredQuestions, scorer: str, spec: MetricSpec = ACCURACY) -> list[Metric]:
-    """The mean score: over all, by split, l2-category and category.
-
-    VLMEvalKit gives either splits or categories.
-    """
-    rows = ScoredRows.of(answered)
-    return [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
-
-
-@add_report("transcription", "f1", {"f1": "macro_f1_score"})
-def transcription(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """CC-OCR (arXiv 2412.02210): the mean F1 of pictures, over all and by split."""
-    return vqa(answered, scorer, F1)
-
-
-@add_report("anls", "anls", {"anls": "Overall"})
-def anls(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
-    return vqa(answered, scorer, ANLS)
 
 
 @add_report("captions", "CIDEr")
@@ -119,9 +95,7 @@ def math_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetch)):
         metrics.append(mean(scored, spec, scorer))
         metrics += by_columns(scored, spec, scorer, ("task",))
-        for skill in values_of([skill for own in skills for skill in own]):
-            has: Labels = [skill if skill in own else None for own in skills]
-            metrics += sliced(scored, spec, scorer, "skill", has)
+        metrics += by_items(scored, spec, scorer, "skill", skills)
     return metrics
 
 
@@ -131,7 +105,7 @@ def prefetched(answered: AnsweredQuestions) -> ScoredRows:
         np.nan if verdict is None else float(verdict.extracted is not None and not verdict.method.startswith(JUDGED))
         for verdict in answered.verdicts
     ]
-    return replace(ScoredRows.of(answered), scores=np.array(by_rule, dtype=np.float64))
+    return ScoredRows.of(answered).scored(by_rule)
 
 
 def _skills(cell: str | None) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from testbed.answers.columns import as_list, has_answer, truth
@@ -13,7 +11,17 @@ from testbed.answers.published.triples import STRUCTURE, THRESHOLDS
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, MEAN_OVER_TASKS, SPLIT
 from testbed.answers.reports.reasoning import MEAN_GRADE
-from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.reports.scored import (
+    ScoredRows,
+    by_items,
+    mean,
+    mean_of,
+    mean_of_means,
+    means_by,
+    slice_name,
+    sliced,
+    values_of,
+)
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import PREFERRED, MetricSpec, rate
@@ -83,10 +91,8 @@ def _by_kinds(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
     metrics = [mean(rows, spec, scorer)]
     for column in _COLUMNS:
         cells = [as_list(cell) if cell else [] for cell in rows.labels(column)]
-        labels = values_of([label for own in cells for label in own])
-        for label in labels if len(labels) <= _MOST else ():
-            places = (place for place, own in enumerate(cells) if label in own)
-            metrics.append(mean(rows.take(places), spec, scorer, slice_name(column, label)))
+        if len({label for own in cells for label in own}) <= _MOST:
+            metrics += by_items(rows, spec, scorer, column, cells)
     return metrics
 
 
@@ -104,7 +110,7 @@ def charts(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     found[:, ~own.counted] = np.nan
     precisions = {"mean_precision": found.mean(axis=0), "precision_at_half": found[0]}
     part = slice_name(CATEGORY, STRUCTURE)
-    return metrics + [mean(replace(own, scores=of), rate(name), scorer, part) for name, of in precisions.items()]
+    return metrics + [mean(own.scored(of), rate(name), scorer, part) for name, of in precisions.items()]
 
 
 @add_report("grids", "accuracy", {"accuracy": "Answer Score", "perception": "Perception Score"})
@@ -112,7 +118,7 @@ def grids(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VGRP-Bench (arXiv 2503.23064): the shares of puzzles solved, and of those seen as they are, by category."""
     rows = ScoredRows.of(answered)
     seen = [np.nan if flag is None else float(flag.startswith("1")) for flag in rows.extracted]
-    parts = ((rows, ACCURACY), (replace(rows, scores=np.array(seen, np.float64)), rate("perception")))
+    parts = ((rows, ACCURACY), (rows.scored(seen), rate("perception")))
     return [
         metric
         for own, spec in parts
@@ -142,12 +148,12 @@ def tasks(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     names = ["/".join(row[column] for column in _TASKS if column in row) or None for row in rows.columns]
     categories = rows.labels(CATEGORY)
-    metrics = [mean(rows, ACCURACY, scorer), mean_of_means(rows, MEAN_OVER_TASKS, scorer, names)]
-    for category in values_of(categories):
-        own = rows.where(categories, category)
-        labels = [name for name, label in zip(names, categories, strict=True) if label == category]
-        metrics.append(mean_of_means(own, MEAN_OVER_TASKS, scorer, labels, slice_name(CATEGORY, category)))
-    return [*metrics, *sliced(rows, ACCURACY, scorer, "task", names)]
+    return [
+        mean(rows, ACCURACY, scorer),
+        mean_of_means(rows, MEAN_OVER_TASKS, scorer, names),
+        *means_by(rows, MEAN_OVER_TASKS, scorer, CATEGORY, categories, names),
+        *sliced(rows, ACCURACY, scorer, "task", names),
+    ]
 
 
 @add_report("question_types", "mean_over_kinds", {"mean_over_kinds": "overall"})
@@ -168,11 +174,12 @@ def spar_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     tasks = rows.labels("task")
     levels = [None if task is None else _spar_level(task) for task in tasks]
-    metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, tasks), mean(rows, GRADE, scorer)]
-    for level in values_of(levels):
-        own = rows.where(levels, level)
-        metrics.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, own.labels("task"), slice_name("level", level)))
-    return [*metrics, *sliced(rows, GRADE, scorer, "task", tasks)]
+    return [
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, tasks),
+        mean(rows, GRADE, scorer),
+        *means_by(rows, MEAN_OVER_KINDS, scorer, "level", levels, tasks),
+        *sliced(rows, GRADE, scorer, "task", tasks),
+    ]
 
 
 def _spar_level(task: str) -> str:
@@ -190,14 +197,8 @@ def cc_ocr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     kinds = rows.labels(CATEGORY)
     sets = ["_".join(row.get(column, "") for column in (CATEGORY, ABILITY, SPLIT)) for row in rows.columns]
-    found = []
-    for kind in values_of(kinds):
-        own = rows.where(kinds, kind)
-        labels = [name for name, label in zip(sets, kinds, strict=True) if label == kind]
-        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name(CATEGORY, kind)))
-    values = [each.value for each in found if each.value is not None]
-    counted = int(rows.counted.sum())
-    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, counted, scorer=scorer)
+    found = means_by(rows, MEAN_OVER_KINDS, scorer, CATEGORY, kinds, sets)
+    total = mean_of(found, rows, MEAN_OVER_KINDS, scorer)
     return [total, *found, mean(rows, GRADE, scorer), *sliced(rows, GRADE, scorer, "set", sets)]
 
 
@@ -247,7 +248,7 @@ def hidden_words(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
     rows = ScoredRows.of(answered).take(place for place, size in zip(kept, sizes, strict=True) for _ in range(size))
     return [
-        mean(replace(rows, scores=np.repeat(np.array(scores, np.float64), np.array(sizes, np.int64))), spec, scorer)
+        mean(rows.scored(np.repeat(np.array(scores, np.float64), np.array(sizes, np.int64))), spec, scorer)
         for spec, scores in ((EXACT_MATCH, exact), (JACCARD, common))
     ]
 

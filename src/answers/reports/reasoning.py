@@ -13,10 +13,10 @@ import numpy as np
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.free_text import PREFETCH, prefetched
-from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, by_items, mean, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
-from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
+from testbed.metric_specs import LOWER, NEITHER, PREFERRED, rate
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
@@ -109,8 +109,8 @@ def logic_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     capabilities = [_names(cell) for cell in rows.labels("capability")]
     return [
         mean(rows, ACCURACY, scorer),
-        *_by_each(rows, ACCURACY, scorer, "skill", skills),
-        *_by_each(rows, ACCURACY, scorer, "capability", capabilities),
+        *by_items(rows, ACCURACY, scorer, "skill", skills),
+        *by_items(rows, ACCURACY, scorer, "capability", capabilities),
     ]
 
 
@@ -150,7 +150,7 @@ def mmvet(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     held = [[capability for capability in _CAPABILITIES if capability in (cell or "")] for cell in cells]
     return [
         mean(rows, MEAN_GRADE, scorer),
-        *_by_each(rows, MEAN_GRADE, scorer, "capability", held),
+        *by_items(rows, MEAN_GRADE, scorer, "capability", held),
         *sliced(rows, MEAN_GRADE, scorer, "combination", [cell and cell.replace(",", "_") for cell in cells]),
     ]
 
@@ -186,7 +186,7 @@ def simple_vqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return [
         accuracy,
         *(
-            mean(replace(kept, scores=flags.astype(np.float64)), spec, scorer)
+            mean(kept.scored(flags), spec, scorer)
             for spec, flags in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
         ),
         GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer, clusters=of),
@@ -205,11 +205,3 @@ def erqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 def _names(cell: str | None) -> list[str]:
     return [] if cell is None else [name for part in cell.strip("[]").split(",") if (name := part.strip(" '\""))]
-
-
-def _by_each(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
-    """The mean of the rows that have each label, of which a row may have several."""
-    return [
-        mean(rows.take(index for index, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
-        for label in values_of([capability for own in held for capability in own])
-    ]

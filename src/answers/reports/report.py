@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from testbed.answers.reports import (  # noqa: F401  # each adds its own
     choice,
+    declared,
     driving,
     free_text,
     kinds,
-    pairs,
     question_variants,
     reasoning,
     rubrics,
@@ -21,12 +20,12 @@ from testbed.answers.reports import (  # noqa: F401  # each adds its own
     sub_tasks,
     videos,
     we_math,
-    wild_documents,
     yes_no,
 )
 from testbed.answers.reports.benchmark import REPORTS, Report, add_report
-from testbed.answers.reports.scored import Array, ScoredRows, mean
+from testbed.answers.reports.scored import ScoredRows, mean
 from testbed.answers.verdict import AnsweredQuestions, Verdict
+from testbed.arrays import Array
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
@@ -156,6 +155,4 @@ def extras(
         ]
     if expected is not None:
         found[rate("expected_of_draw")] = np.where(there, np.asarray(expected, dtype=np.float64), np.nan)
-    return [
-        mean(replace(rows, scores=np.asarray(values, dtype=np.float64)), spec, scorer) for spec, values in found.items()
-    ]
+    return [mean(rows.scored(values), spec, scorer) for spec, values in found.items()]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,10 +15,10 @@ from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.kinds import GROUPS_RIGHT
 from testbed.answers.reports.reasoning import MEAN_GRADE
 from testbed.answers.reports.scored import (
-    Array,
     ScoredRows,
     by_columns,
     mean,
+    mean_of,
     mean_of_means,
     slice_name,
     sliced,
@@ -27,8 +26,9 @@ from testbed.answers.reports.scored import (
 )
 from testbed.answers.slots import counted
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
-from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
+from testbed.metric_specs import HIGHER, LOWER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
@@ -44,19 +44,18 @@ QUALITIES = tuple(rate(name) for name in ("completeness", "preciseness", "consis
 _BEST = 10  # of LLaVA-Bench
 
 
-def _scored(rows: ScoredRows, values: Sequence[float] | Array) -> ScoredRows:
-    return replace(rows, scores=np.array(values, dtype=np.float64))
-
-
 def _ratio(rows: ScoredRows, above: Array, below: Array, spec: MetricSpec, scorer: str, part: str) -> Metric:
     value, stderr = ratio_and_stderr(above, below, rows.clusters)
     return spec.metric(value, len(rows), stderr, part, scorer, clusters=effective_clusters(rows.clusters, below))
 
 
-def _kept(answered: AnsweredQuestions, size: int) -> tuple[ScoredRows, Array]:
-    """The rows with so many marks, and the marks: float array [n, size]."""
-    rows = ScoredRows.of(answered)
-    marks = [numbers_of(text) for text in rows.extracted]
+def marked(rows: ScoredRows, size: int, unread: Sequence[float] = ()) -> tuple[ScoredRows, Array]:
+    """The rows with so many marks, and the marks: float array [n, size].
+
+    Args:
+        unread: The marks of an answer in which nothing could be read.
+    """
+    marks = [numbers_of(text) if text else list(unread) for text in rows.extracted]
     places = [place for place, own in enumerate(marks) if len(own) == size and rows.counted[place]]
     return rows.take(places), np.array([marks[place] for place in places], dtype=np.float64).reshape(-1, size)
 
@@ -64,7 +63,7 @@ def _kept(answered: AnsweredQuestions, size: int) -> tuple[ScoredRows, Array]:
 @add_report("llava_bench", "relative_score", {"relative_score": "Relative Score (main)", "answer_score": "VLM Score"})
 def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """LLaVA-Bench (in the Wild): the sum of the marks relative to that of the references, over all and by category."""
-    rows, marks = _kept(answered, 2)
+    rows, marks = marked(ScoredRows.of(answered), 2)
     labels = rows.labels(CATEGORY)
     parts: list[tuple[str, Sequence[int]]] = [(OVERALL, range(len(rows)))]
     for label in values_of(labels):
@@ -74,7 +73,7 @@ def llava_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         own, (reference, said) = rows.take(places), marks[list(places)].T
         metrics.append(_ratio(own, said, reference, RELATIVE, scorer, part))
         metrics.append(mean(own, ANSWER_SCORE, scorer, part))
-        metrics.append(mean(_scored(own, reference / _BEST), REFERENCE_SCORE, scorer, part))
+        metrics.append(mean(own.scored(reference / _BEST), REFERENCE_SCORE, scorer, part))
     return metrics
 
 
@@ -84,7 +83,7 @@ def preferences(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     won = np.where(rows.counted, rows.scores > 0.5, np.nan)
     metrics = []
-    for spec, own in ((REWARD, _scored(rows, 2 * rows.scores - 1)), (WIN_RATE, _scored(rows, won))):
+    for spec, own in ((REWARD, rows.scored(2 * rows.scores - 1)), (WIN_RATE, rows.scored(won))):
         metrics += [mean(own, spec, scorer), *by_columns(own, spec, scorer, ("type", CATEGORY, "task_name"))]
     return metrics
 
@@ -98,7 +97,7 @@ def mia_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         kinds, own = as_list(row.get("component_type", "")), numbers_of(text)
         if len(own) == len(kinds) + 1:
             shares += [(place, kind, share) for kind, share in zip(kinds, own[:-1], strict=True)]
-    parts = _scored(rows.take(place for place, _, _ in shares), [share for _, _, share in shares])
+    parts = rows.take(place for place, _, _ in shares).scored([share for _, _, share in shares])
     labels = [kind for _, kind, _ in shares]
     return [mean(rows, MEAN_GRADE, scorer), *sliced(parts, MEAN_GRADE, scorer, "component", labels)]
 
@@ -106,8 +105,8 @@ def mia_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 @add_report("medical_quality", "score")
 def medical_quality(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MedQ-Bench (arXiv 2510.01691), descriptions: the mean of each of four marks, from 0 to 1, and of all four."""
-    rows, marks = _kept(answered, len(QUALITIES))
-    each = [mean(_scored(rows, own), spec, scorer) for spec, own in zip(QUALITIES, marks.T, strict=True)]
+    rows, marks = marked(ScoredRows.of(answered), len(QUALITIES))
+    each = [mean(rows.scored(own), spec, scorer) for spec, own in zip(QUALITIES, marks.T, strict=True)]
     return [mean(ScoredRows.of(answered), MEAN_GRADE, scorer), *each]
 
 
@@ -115,10 +114,8 @@ def medical_quality(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 def ratings(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """GOBench (arXiv 2506.00991): the mean closeness of three ratings, of each and of all; unread ones count as 0."""
     rows = ScoredRows.of(answered)
-    marks = [numbers_of(text) if text else [0.0] * len(RATINGS) for text in rows.extracted]
-    kept = [place for place, own in enumerate(marks) if len(own) == len(RATINGS) and rows.counted[place]]
-    own, columns = rows.take(kept), np.array([marks[place] for place in kept], np.float64).reshape(-1, len(RATINGS))
-    each = [mean(_scored(own, column), spec, scorer) for spec, column in zip(RATINGS, columns.T, strict=True)]
+    own, marks = marked(rows, len(RATINGS), [0.0] * len(RATINGS))
+    each = [mean(own.scored(column), spec, scorer) for spec, column in zip(RATINGS, marks.T, strict=True)]
     return [mean(rows, MEAN_GRADE, scorer), *each]
 
 
@@ -141,10 +138,10 @@ def chart_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 @add_report("materials", "f1", {"f1": "F1(Macro)", "precision": "Precision", "recall": "Recall"})
 def materials(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """OmniMat, questions: F1, precision and recall, as the means of those of the categories, and by category."""
-    rows, marks = _kept(answered, 2)
+    rows, marks = marked(ScoredRows.of(answered), 2)
     of_all = ScoredRows.of(answered)
     found: list[Metric] = []
-    for spec, own in ((F1, of_all), (PRECISION, _scored(rows, marks[:, 0])), (RECALL, _scored(rows, marks[:, 1]))):
+    for spec, own in ((F1, of_all), (PRECISION, rows.scored(marks[:, 0])), (RECALL, rows.scored(marks[:, 1]))):
         labels = own.labels("category_id")
         whole = mean_of_means(own, spec, scorer, labels) if any(labels) else mean(own, spec, scorer)
         found += [whole, *sliced(own, spec, scorer, CATEGORY, own.labels(CATEGORY))]
@@ -164,7 +161,7 @@ def places(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         own, (exact, near, sizes) = rows.take(np.flatnonzero(chosen)), counts[chosen].T
         metrics.append(_ratio(own, exact, sizes, PLACES, scorer, part))
         metrics.append(_ratio(own, near, sizes, PLACES_NEAR, scorer, part))
-        metrics.append(mean(_scored(own, own.scores == 1), ACCURACY, scorer, part))
+        metrics.append(mean(own.scored(own.scores == 1), ACCURACY, scorer, part))
     return metrics
 
 
@@ -175,37 +172,35 @@ def graphs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     valid = np.where(rows.counted, [float(text is not None) for text in rows.extracted], np.nan)
     problems = [task_of(row) for row in rows.columns]
     metrics: list[Metric] = []
-    for spec, own in ((APPROXIMATION, rows), (SUCCESS, _scored(rows, valid))):
+    for spec, own in ((APPROXIMATION, rows), (SUCCESS, rows.scored(valid))):
         found = []
         for group, members in GROUPS.items():
             places = [place for place, problem in enumerate(problems) if problem in members]
             if places:
                 labels = [problems[place] for place in places]
                 found.append(mean_of_means(own.take(places), spec, scorer, labels, slice_name("group", group)))
-        values = [each.value for each in found if each.value is not None]
-        count = int(own.counted.sum())
-        whole = spec.metric(float(np.mean(values)) if values else None, count, scorer=scorer)
-        metrics += [whole, *found, *sliced(own, spec, scorer, "problem", problems)]
+        metrics += [mean_of(found, own, spec, scorer), *found, *sliced(own, spec, scorer, "problem", problems)]
     return metrics
-
-
-def _labelled(
-    answered: AnsweredQuestions, scorer: str, spec: MetricSpec, what: str, label: Callable[[Mapping[str, str]], str]
-) -> list[Metric]:
-    rows = ScoredRows.of(answered)
-    return [mean(rows, spec, scorer), *sliced(rows, spec, scorer, what, [label(row) for row in rows.columns])]
 
 
 @add_report("page_tasks", "score")
 def page_tasks(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Fox (arXiv 2405.14295): the mean score, over all, by task, and by ``sub_task``."""
     rows = ScoredRows.of(answered)
-    by_task = _labelled(answered, scorer, MEAN_GRADE, "task", page_task_of)
-    return [*by_task, *by_columns(rows, MEAN_GRADE, scorer, ("sub_task",))]
+    tasks = [page_task_of(row) for row in rows.columns]
+    by_task = sliced(rows, MEAN_GRADE, scorer, "task", tasks)
+    return [mean(rows, MEAN_GRADE, scorer), *by_task, *by_columns(rows, MEAN_GRADE, scorer, ("sub_task",))]
 
 
-@add_report("disciplines", "accuracy")
-def disciplines(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """MMReason (arXiv 2506.23563): accuracy, over all and by ``discipline``."""
+MAIN_WIN_RATE = rate("win_rate", headline=PREFERRED)
+_OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", LOWER), 0.0))
+
+
+@add_report("pairs", MAIN_WIN_RATE.name)
+def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports ``win_rate``, a tie being half a win, also by category; the shares of ``wins``, ``ties``, ``losses``."""
     rows = ScoredRows.of(answered)
-    return [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, ("discipline",))]
+    metrics = [mean(rows, MAIN_WIN_RATE, scorer), *by_columns(rows, MAIN_WIN_RATE, scorer, ("category",))]
+    for spec, score in _OUTCOMES:
+        metrics.append(mean(rows.scored(np.where(rows.counted, rows.scores == score, np.nan)), spec, scorer))
+    return metrics

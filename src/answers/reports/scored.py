@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import clusters_of, effective_clusters
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_of_means_and_stderr
 
-Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]
 
 _GROUPS = ("image_path", "video")  # columns of what rows share; the first existing one counts
@@ -74,6 +73,10 @@ class ScoredRows:
             clusters=self.clusters[places],
         )
 
+    def scored(self, values: Sequence[float] | Array) -> ScoredRows:
+        """The rows with other scores: [n], NaN for a row that does not count."""
+        return replace(self, scores=np.array(values, dtype=np.float64))
+
     def clustered(self, keys: Sequence[Hashable]) -> ScoredRows:
         """Makes the rows of the same key clusters, unless it is known which rows share a picture."""
         return self if len(set(self.clusters.tolist())) < len(self) else replace(self, clusters=_numbered(keys))
@@ -99,7 +102,7 @@ class ScoredRows:
             np.nan if np.isnan(self.scores[member]).any() else (self.scores[member] == 1).all() for member in members
         ]
         firsts = self.take(member[0] for member in members)
-        return replace(firsts, scores=np.array(right, dtype=np.float64), extracted=[None] * len(members))
+        return replace(firsts.scored(right), extracted=[None] * len(members))
 
 
 def _clusters(answered: AnsweredQuestions) -> Array:
@@ -165,3 +168,40 @@ def mean_of_means(rows: ScoredRows, spec: MetricSpec, scorer: str, labels: Label
     value, stderr = mean_of_means_and_stderr(kept.scores, strata, kept.clusters)
     of = effective_clusters(kept.clusters, strata=strata)
     return spec.metric(value, len(kept), stderr, part, scorer, clusters=of)
+
+
+def by_items(
+    rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, lists: Sequence[Sequence[str]], *within: str
+) -> list[Metric]:
+    """Computes `sliced` by labels of which a row may have several: it counts in each of them."""
+    return [
+        mean(
+            rows.take(place for place, own in enumerate(lists) if item in own),
+            spec,
+            scorer,
+            slice_name(*within, what, item),
+        )
+        for item in values_of([item for own in lists for item in own])
+    ]
+
+
+def means_by(
+    rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: Labels, parts: Labels, *within: str
+) -> list[Metric]:
+    """For the rows with each label, the `mean_of_means` of their parts."""
+    return [
+        mean_of_means(
+            rows.where(labels, label),
+            spec,
+            scorer,
+            [part for part, other in zip(parts, labels, strict=True) if other == label],
+            slice_name(*within, what, label),
+        )
+        for label in values_of(labels)
+    ]
+
+
+def mean_of(found: Sequence[Metric], rows: ScoredRows, spec: MetricSpec, scorer: str) -> Metric:
+    """The mean of metrics of the rows, each weighing the same; of those without a value nothing counts."""
+    values = [metric.value for metric in found if metric.value is not None]
+    return spec.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)

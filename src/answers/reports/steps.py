@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from testbed.answers.judges.rubrics import numbers_of
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
-from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name, values_of
+from testbed.answers.reports.scored import ScoredRows, mean, slice_name, values_of
 from testbed.answers.steps import BACK, FRONT, ORDER, flags_of
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import PREFERRED, rate
 
@@ -68,8 +68,7 @@ def solutions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         for first, second in pairwise(places)
         if (rows.columns[first].get(ORDER), rows.columns[second].get(ORDER)) == (FRONT, BACK)
     ]
-    scores = [_of_pair(rows, first, second) for first, second in pairs]
-    taken = replace(rows.take(first for first, _ in pairs), scores=np.array(scores, np.float64))
+    taken = rows.take(first for first, _ in pairs).scored([_of_pair(rows, first, second) for first, second in pairs])
     return [mean(taken, PAIRS_RIGHT, scorer), mean(rows, ACCURACY, scorer)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from testbed.answers.columns import has_answer
@@ -13,8 +11,18 @@ from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.kinds import MEAN_OVER_KINDS
 from testbed.answers.reports.reasoning import MEAN_GRADE
-from testbed.answers.reports.scored import ScoredRows, mean, mean_of_means, slice_name, sliced, values_of
+from testbed.answers.reports.scored import (
+    ScoredRows,
+    mean,
+    mean_of,
+    mean_of_means,
+    means_by,
+    slice_name,
+    sliced,
+    values_of,
+)
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.answers.wild_documents import TABLES, origin
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, rate
 
@@ -47,9 +55,7 @@ def vlm2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         own = rows.where(labels, category)
         scored = own.all_right([each.rpartition("_")[0] or each for each in own.ids]) if category in PAIRS else own
         found.append(mean(scored, MEAN_GRADE, scorer, slice_name(CATEGORY, category)))
-    values = [each.value for each in found if each.value is not None]
-    total = MEAN_OVER_KINDS.metric(float(np.mean(values)) if values else None, int(rows.counted.sum()), scorer=scorer)
-    return [total, *found, mean(rows, ACCURACY, scorer)]
+    return [mean_of(found, rows, MEAN_OVER_KINDS, scorer), *found, mean(rows, ACCURACY, scorer)]
 
 
 _TASKS = {
@@ -85,13 +91,10 @@ def ocrbench_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
         f"{language}_{_ABILITIES.get((kind or '').rpartition(' ')[0], kind)}" if language else kind
         for kind, language in zip(kinds, languages, strict=True)
     ]
-    found = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities), mean(rows, ACCURACY, scorer)]
-    for language in values_of(languages):
-        labels = [name for name, other in zip(abilities, languages, strict=True) if other == language]
-        own = rows.where(languages, language)
-        found.append(mean_of_means(own, MEAN_OVER_KINDS, scorer, labels, slice_name("language", language)))
     return [
-        *found,
+        mean_of_means(rows, MEAN_OVER_KINDS, scorer, abilities),
+        mean(rows, ACCURACY, scorer),
+        *means_by(rows, MEAN_OVER_KINDS, scorer, "language", languages, abilities),
         *sliced(rows, MEAN_GRADE, scorer, "ability", abilities),
         *sliced(rows, MEAN_GRADE, scorer, CATEGORY, kinds),
     ]
@@ -121,9 +124,54 @@ def page_reading(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     metrics = [mean_of_means(rows, MEAN_OVER_KINDS, scorer, kinds)]
     for name in _READINGS:
         spec = rate(name, LOWER) if name == "edit_distance" else rate(name)
-        scored = replace(rows, scores=np.array([each.get(name, np.nan) for each in found], np.float64))
+        scored = rows.scored([each.get(name, np.nan) for each in found])
         for language, own in _LANGUAGES.items():
             labels = [kind if kind in own else None for kind in kinds]
             if any(labels):
                 metrics.append(mean_of_means(scored, spec, scorer, labels, slice_name("language", language)))
     return [*metrics, *sliced(rows, MEAN_GRADE, scorer, "kind", kinds)]
+
+
+CONSISTENCY = rate("consistency")
+_PHOTOGRAPHS = 4  # of each document
+_DOCUMENTS, _ENOUGH = "DocVQA", 0.5
+
+
+@add_report("wild_documents", "mean_over_kinds", {"mean_over_kinds": "Overall", "consistency": "Consistency"})
+def wild_documents(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """WildDoc (arXiv 2505.11015): the mean score of its three sets, and of each; that of tables is the mean of parts.
+
+    ``consistency`` is the share of questions that are right in all four photographs of a document.
+    """
+    rows = ScoredRows.of(answered)
+    origins = [origin(index) for index in rows.ids]
+    names = [name for name, _ in origins]
+    parts = [split for _, split in origins]
+    found: list[Metric] = []
+    for name in values_of(names):
+        own = rows.where(names, name)
+        splits = [split for split, other in zip(parts, names, strict=True) if other == name]
+        part = slice_name("set", name)
+        score = mean_of_means(own, MEAN_GRADE, scorer, splits, part) if name == TABLES else None
+        found.append(score or mean(own, MEAN_GRADE, scorer, part))
+        shares = (
+            [_consistent(own.where(splits, split)) for split in values_of(splits)]
+            if name == TABLES
+            else [_consistent(own)]
+        )
+        found.append(CONSISTENCY.metric(float(np.mean(shares)), int(own.counted.sum()), slice=part, scorer=scorer))
+    consistent = [metric for metric in found if metric.name == CONSISTENCY.name]
+    scores = [metric for metric in found if metric.name == MEAN_GRADE.name]
+    means = [mean_of(scores, rows, MEAN_OVER_KINDS, scorer), mean_of(consistent, rows, CONSISTENCY, scorer)]
+    return means + found
+
+
+def _consistent(rows: ScoredRows) -> float:
+    """The share of a quarter of the rows that are questions right in each of four photographs."""
+    right: dict[str, int] = {}
+    for index, score in zip(rows.ids, rows.scores, strict=True):
+        parts = [*index.split("-"), "", "", ""]
+        hit = score > _ENOUGH if parts[0] == _DOCUMENTS else score == 1
+        key = "-".join((parts[0], parts[1], parts[3]))
+        right[key] = right.get(key, 0) + bool(hit)
+    return sum(number == _PHOTOGRAPHS for number in right.values()) / (len(rows) / _PHOTOGRAPHS)

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from testbed.answers.columns import listed
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, AVERAGE
-from testbed.answers.reports.scored import ScoredRows, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.reports.declared import GRADE, as_grade, items_of
+from testbed.answers.reports.scored import ScoredRows, by_columns, by_items, mean, slice_name
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
-from testbed.metric_specs import HIGHER, PREFERRED, MetricSpec, rate
+from testbed.metric_specs import PREFERRED, rate
 
-GRADE = MetricSpec("grade", "points", HIGHER, lowest=0, headline=PREFERRED)
 GROUP, LINEAR = rate("group_score", headline=PREFERRED), rate("linear_score")
 _DIRECTIONS = tuple(f"object_rel_direction_{level}" for level in ("easy", "medium", "hard"))
 _GROUP_SIZE = 4  # questions in a group of Video-MME-v2
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a set that are reported.
-
-    Attributes:
-        columns: Columns whose values are parts.
-        within: The column within whose values the others are parts, too; empty for none.
-        lists: Columns that are lists: a question counts in each of its items.
-        scale: The best grade, where scores are grades; 0 where they are accuracies.
-    """
-
-    columns: Sequence[str]
-    within: str = ""
-    lists: Sequence[str] = ()
-    scale: float = 0.0
-
-
 # MMBench-Video's dimensions: groups → their parts.
 _DIMENSIONS: Mapping[str, Sequence[str]] = {
     "CP": ("Video Topic", "Video Emotion", "Video Scene", "Video Style"),
@@ -52,63 +30,6 @@ _DIMENSIONS: Mapping[str, Sequence[str]] = {
     "TR": ("Counterfactual Reasoning", "Causal Reasoning", "Future Prediction"),
 }
 _SIDES = {"Perception": ("CP", "FP-C", "FP-S", "HL"), "Reasoning": ("LR", "AR", "RR", "CSR", "TR")}
-
-_PARTS: Mapping[str, Parts] = {
-    "mvbench": Parts(("task_type",)),
-    "video_tt": Parts(("capability",)),
-    "video_holmes": Parts(("question_type",)),
-    "mlvu": Parts(("task_type",)),
-    "mlvu_open": Parts(("task_type",), scale=10),
-    "temp_compass": Parts(("task_type",), within="dim"),
-    "long_video_bench": Parts(("question_category",), within="duration_group"),
-    "world_sense": Parts(
-        ("domain", "sub_category", "task_domain", "task_type"), within="duration", lists=("audio_class",)
-    ),
-}
-
-
-def by_parts(answered: AnsweredQuestions, scorer: str, parts: Parts) -> list[Metric]:
-    """Accuracy, or the mean grade, over all and by the parts of a set."""
-    rows = ScoredRows.of(answered)
-    metrics = [mean(rows, ACCURACY, scorer), *_of_columns(rows, scorer, parts)]
-    if parts.within:
-        labels = rows.labels(parts.within)
-        metrics += by_columns(rows, ACCURACY, scorer, (parts.within,))
-        for label in values_of(labels):
-            metrics += _of_columns(rows.where(labels, label), scorer, parts, parts.within, label)
-    return [_as_grade(metric, parts.scale) for metric in metrics] if parts.scale else metrics
-
-
-def _of_columns(rows: ScoredRows, scorer: str, parts: Parts, *within: str) -> list[Metric]:
-    metrics = by_columns(rows, ACCURACY, scorer, parts.columns, *within)
-    for column in parts.lists:
-        metrics += _of_items(rows, scorer, column, _lists(rows, column), *within)
-    return metrics
-
-
-def _of_items(rows: ScoredRows, scorer: str, what: str, lists: Sequence[Sequence[str]], *within: str) -> list[Metric]:
-    """The mean of the rows that have each item in a list."""
-    metrics = []
-    for item in values_of([item for own in lists for item in own]):
-        has = [item if item in own else None for own in lists]
-        metrics += sliced(rows, ACCURACY, scorer, what, has, *within)
-    return metrics
-
-
-def _lists(rows: ScoredRows, column: str) -> list[list[str]]:
-    return [[] if cell is None else listed(cell) or [cell] for cell in rows.labels(column)]
-
-
-def _as_grade(metric: Metric, scale: float) -> Metric:
-    value = None if metric.value is None else metric.value * scale
-    stderr = None if metric.stderr is None else metric.stderr * scale
-    return GRADE.metric(value, metric.n, stderr, metric.slice, metric.scorer, clusters=metric.clusters)
-
-
-for _name, _parts in _PARTS.items():
-    _primary = GRADE.name if _parts.scale else ACCURACY.name
-    _compute: Callable[[AnsweredQuestions, str], list[Metric]] = partial(by_parts, parts=_parts)
-    add_report(_name, _primary, {_primary: "overall"})(_compute)
 
 
 @add_report("vsi", AVERAGE.name, {AVERAGE.name: "overall"})
@@ -140,13 +61,13 @@ def mmbench_video(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     grade does not count, as in VLMEvalKit's ``coarse_valid`` and ``fine_valid``.
     """
     rows = ScoredRows.of(answered)
-    fine = _lists(rows, "dimensions")
+    fine = items_of(rows, "dimensions")
     coarse = [[group for group, names in _DIMENSIONS.items() if set(names) & set(own)] for own in fine]
     sides = [[side for side, groups in _SIDES.items() if set(groups) & set(own)] for own in coarse]
     metrics = [mean(rows, ACCURACY, scorer)]
     for what, lists in (("side", sides), ("group", coarse), ("dimension", fine)):
-        metrics += _of_items(rows, scorer, what, lists)
-    return [_as_grade(metric, 3) for metric in metrics]
+        metrics += by_items(rows, ACCURACY, scorer, what, lists)
+    return [as_grade(metric, 3) for metric in metrics]
 
 
 @add_report("video_mme_v2", GROUP.name, {GROUP.name: "total"})
@@ -160,9 +81,8 @@ def video_mme_v2(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     rows = ScoredRows.of(answered)
     groups = _groups(rows)
     kinds = groups.labels("group_type")
-    scores = np.array([_group_score(group) for group in _members(rows)], dtype=np.float64)
-    scored = replace(groups, scores=scores)
-    relevance = replace(groups, scores=np.array([_mean_of(group) for group in _members(rows)], dtype=np.float64))
+    scored = groups.scored([_group_score(group) for group in _members(rows)])
+    relevance = groups.scored([_mean_of(group) for group in _members(rows)])
     return [
         mean(scored, GROUP, scorer),
         *by_columns(scored, GROUP, scorer, ("group_type", "level", "second_head", "third_head")),

@@ -8,8 +8,9 @@ import numpy as np
 
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY
-from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name
+from testbed.answers.reports.scored import ScoredRows, mean, slice_name
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr

@@ -11,17 +11,9 @@ import numpy as np
 
 from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, AVERAGE, CATEGORY
-from testbed.answers.reports.scored import (
-    Array,
-    ScoredRows,
-    by_columns,
-    mean,
-    mean_of_means,
-    slice_name,
-    sliced,
-    values_of,
-)
+from testbed.answers.reports.scored import ScoredRows, by_columns, mean, mean_of_means, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
+from testbed.arrays import Array
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate

@@ -103,7 +103,7 @@ class InputOptions:
     std: Annotated[tuple[float, ...], option("For these: the standard deviation.", metavar="R G B")] = ()
     interpolation: Annotated[
         str | None,
-        option("For these: how images are resized.", choices=("bilinear", "bicubic", "nearest", "lanczos")),
+        option("For these: the interpolation for resizing.", choices=("bilinear", "bicubic", "nearest", "lanczos")),
     ] = None
     class_order: Annotated[
         str | None,
@@ -116,8 +116,8 @@ class InputOptions:
     weights_entry: Annotated[
         str | None,
         option(
-            "For these: the entry of the file that has the weights, such as ema.module or teacher.  [default: averaged"
-            " weights, else the entry that fits the architecture]",
+            "For these: the entry of the file that holds the weights, such as ema.module or teacher.  [default:"
+            " averaged weights, else the entry that fits the architecture]",
             metavar="NAME",
         ),
     ] = None
@@ -161,7 +161,7 @@ class InputOptions:
             raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
         if size and size[0] < size[-1]:
             raise click.UsageError(
-                f"--image-size {size[0]} {size[1]} crops more than the resized image has; RESIZE comes first"
+                f"--image-size {size[0]} {size[1]} crops more than the resized image; RESIZE comes first"
             )
         return Preprocessing(
             resize=size[0] if size else None,

@@ -77,9 +77,9 @@ def _options() -> list[click.Parameter]:
     add(
         "--until",
         metavar="POINTS|better:MODEL",
-        help="Run on ever more samples in random order, until the main metric of all of them is known to this many"
-        " points (0.5), or until it is decided whether each model is better or worse than MODEL; METRIC:POINTS and"
-        " METRIC:better:MODEL choose another metric.",
+        help="Run on ever more samples in random order, until the main metric over all of them is known to within"
+        " this many points (0.5), or until it is decided for each model whether it is better or worse than MODEL;"
+        " METRIC:POINTS and METRIC:better:MODEL choose another metric.",
     )
     declared(TaskOptions, "task", "among", "language", "split", "recall_k")
     declared(RunOptions, "seed", "random_weights", "strict")
@@ -112,7 +112,7 @@ def _options() -> list[click.Parameter]:
         "--recorded",
         type=_ANY_PATH,
         metavar="DIR",
-        help="Score all files of answers MODEL_SET.xlsx (.tsv, .json) that VLMEvalKit wrote below a folder, each on the"
+        help="Score all answer files MODEL_SET.xlsx (.tsv, .json) that VLMEvalKit wrote below a folder, each on the"
         " set in its file name; if settings are named, only those of these settings.",
     )
     declared(InputOptions, "max_megapixels", "exif", "image_size", "mean", "std", "interpolation")

@@ -44,7 +44,7 @@ class TaskOptions:
     language: Annotated[tuple[str, ...], option("Languages of named data sets.", metavar="CODE")] = ()
     split: Annotated[str | None, option("The split of named data sets to evaluate.", metavar="NAME")] = None
     recall_k: Annotated[tuple[int, ...], option("Retrieval: values of k in recall@k.", metavar="K", least=1)] = ()
-    probe: Annotated[str | None, option("How the probe is fitted.", choices=("adamw", "lbfgs"))] = None
+    probe: Annotated[str | None, option("The optimizer that fits the probe.", choices=("adamw", "lbfgs"))] = None
     fewshot_k: Annotated[int | None, option("Training samples per class.", metavar="K", least=1)] = None
     fewshot_lr: Annotated[float | None, option("Learning rate.  [default: 0.1]", metavar="LR")] = None
     fewshot_epochs: Annotated[int | None, option("Epochs.  [default: 10]", metavar="N", least=1)] = None
@@ -55,7 +55,7 @@ class TaskOptions:
     val_proportion: Annotated[
         float | None,
         option(
-            "Or the share of the training samples to use as the validation split.",
+            "Instead of --val-split: the share of the training samples to hold out for validation.",
             type=click.FloatRange(0, 1, min_open=True, max_open=True),
             metavar="P",
         ),

@@ -56,7 +56,7 @@ def check(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool)
 def repair(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """Drop damaged parts, and print the commands that recompute them.
 
-    Drops what check finds damaged, and the scores that depend on it. Make a backup first.
+    Drops what check reports as damaged, and the scores that depend on it. Make a backup first.
     """
     from testbed.db.store import Store
 

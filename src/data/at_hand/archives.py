@@ -235,7 +235,7 @@ def _tarred(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
             if file is not None:
                 data = file.read()
                 if len(data) != member.size:
-                    raise DataError(f"the archive {path} is cut off in {name}; get it again")
+                    raise DataError(f"the archive {path} is truncated in {name}; download it again")
                 yield _Member(name, data, member.offset_data)
 
 
@@ -243,7 +243,7 @@ def _checked(name: str, size: int, path: Path) -> str:
     """The name of a member without a leading ``./``."""
     parts = re.split(r"[/\\]", name)
     if name.startswith(("/", "\\")) or ".." in parts or re.match(r"[A-Za-z]:[/\\]", name):
-        raise DataError(f"the archive {path} is refused: its member {name!r} leaves it")
+        raise DataError(f"the archive {path} is refused: its member {name!r} points outside it")
     if not 0 <= size <= _LARGEST_IMAGE:
         raise DataError(f"the archive {path} is refused: its member {name!r} has {size:,} bytes")
     return name.removeprefix("./")

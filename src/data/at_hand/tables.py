@@ -157,7 +157,7 @@ def _separated(path: Path) -> Table:
     names = [f"column {place}" for place in range(1, len(first) + 1)] if bare else [name.strip() for name in first]
     body = rows if bare else rows[1:]
     if len(set(names)) < len(names):
-        raise DataError(f"{path} has two columns of one name: {', '.join(names)}")
+        raise DataError(f"{path} has two columns with the same name: {', '.join(names)}")
     for number, row in body:
         if len(row) != len(names):
             raise DataError(f"{path}: line {number} has {len(row)} fields, the first has {len(names)}")

@@ -265,12 +265,12 @@ def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int
     They are read from ``babel_imagenet.json``, beside the data or in the installed clip-benchmark package.
 
     Raises:
-        DataError: If the file is not there, or has not this language.
+        DataError: If the file is missing, or does not have this language.
     """
     path = _babel_file(_BABEL_FILES[0], folders)
     entry = read_json(path).get(language.upper())
     if entry is None:
-        raise DataError(f"{path} has not the language {language!r}; it has {', '.join(sorted(read_json(path)))}")
+        raise DataError(f"{path} does not have the language {language!r}; it has {', '.join(sorted(read_json(path)))}")
     well_formed = isinstance(entry, list) and len(entry) == 2 and all(isinstance(part, list) for part in entry)
     if not well_formed or len(entry[0]) != len(entry[1]) or not all(
         type(label) is int and 0 <= label < 1000 for label in entry[0]

@@ -8,10 +8,11 @@ import zipfile
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, DefinitionError
 from testbed.identity.describe import digest_bytes
@@ -26,7 +27,7 @@ CLASS_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "e
 
 
 @lru_cache(maxsize=1)
-def load_digits() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def load_digits() -> tuple[Array, Array]:
     """The images, uint8 [1797, 8, 8] with values 0, 16, …, 255, and their labels, int64 [1797].
 
     They are cached in a file, because importing scikit-learn takes two seconds in every process.
@@ -46,14 +47,14 @@ def load_digits() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return arrays
 
 
-def _load() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _load() -> tuple[Array, Array]:
     from sklearn.datasets import load_digits as load
 
     bunch = load()
     return np.rint(bunch.images * (255 / 16)).astype(np.uint8), bunch.target.astype(np.int64)
 
 
-def _read(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+def _read(path: Path) -> tuple[Array, Array] | None:
     """The cached digits, if they are complete."""
     try:
         with np.load(path, allow_pickle=False) as kept:
@@ -63,7 +64,7 @@ def _read(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | Non
     return arrays if _digest(*arrays) == _DIGEST else None
 
 
-def _digest(images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> str:
+def _digest(images: Array, labels: Array) -> str:
     return digest_bytes(images.tobytes() + labels.tobytes())
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import logging
 import os
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,14 +37,13 @@ from testbed.data.tables.pictures import (
     read_picture,
     region_of,
 )
+from testbed.data.tables.readings import AS_TEXT, AS_VLMEVALKIT, READINGS, both_readings
 from testbed.data.tables.tsv import TsvRow
 from testbed.errors import DataError, DefinitionError, SampleError, shortened
 from testbed.identity.describe import digest_bytes
 
 log = logging.getLogger("testbed")
 
-AS_TEXT, AS_VLMEVALKIT = "text", "vlmevalkit"
-READINGS = (AS_TEXT, AS_VLMEVALKIT)
 SLICES = ("split", "category", "l2-category")
 GROUP, ANSWER, PICTURE_SIZE = "g_index", "answer", "picture_size"
 
@@ -60,7 +56,7 @@ class TableSource(RowSource):
         pictures: The folder, or the zip archive, of the files that the table names; nothing outside it is read.
             [default: ``images/NAME`` beside the table]
         tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
-            program reads it, see `read_as_vlmevalkit`.
+            program reads it, see `testbed.data.tables.readings.read_as_vlmevalkit`.
         md5: The MD5 digest of the published table; another digest causes a warning.
         required: The columns that must be there besides ``index``.
         answers: The column with right answers, where a table has no ``answer``; its cells are taken as that column.
@@ -167,30 +163,11 @@ class TableSource(RowSource):
 
     def _read(self, index: TableIndex, tsv_reading: str) -> list[list[str]]:
         """The cells by the chosen reading; counts where the readings differ."""
-        image = index.column(IMAGE)
-        rows = index.cells
-        if image is not None:  # pandas decides by the number of columns how many rows it looks at together
-            marked = zip(rows, index.marks, strict=True)
-            rows = [[*row[:image], "x" if marks else "", *row[image + 1 :]] for row, marks in marked]
-        theirs = read_as_vlmevalkit(index.columns, rows)
-        others = [
-            (row, place)
-            for row, (own, other) in enumerate(zip(rows, theirs, strict=True))
-            for place, text in enumerate(own)
-            if place != image and text != other[place]
-        ]
-        self.reading_differences = len(others)
-        if others:
-            row, place = others[0]
-            there = shortened(theirs[row][place]) if theirs[row][place] else "absent"
-            _tell(
-                logging.INFO,
-                f"{self.path}: VLMEvalKit reads {len(others):,} cell{'s' if len(others) > 1 else ''} otherwise than"
-                f" written; the first is {shortened(rows[row][place])} in line {index.lines[row]:,}, column"
-                f" {index.columns[place]!r}: {there} there; here they are read as"
-                f" {'VLMEvalKit does' if tsv_reading == AS_VLMEVALKIT else 'written'}",
-            )
-        return theirs if tsv_reading == AS_VLMEVALKIT else rows
+        own, theirs, self.reading_differences, first = both_readings(index)
+        if first:
+            chosen = "VLMEvalKit does" if tsv_reading == AS_VLMEVALKIT else "written"
+            _tell(logging.INFO, f"{self.path}: {first}; here they are read as {chosen}")
+        return theirs if tsv_reading == AS_VLMEVALKIT else own
 
     def _fill(self, index: TableIndex, kept: Sequence[int], cells: Sequence[Sequence[str]]) -> None:
         """Sets what is known of each row that is kept."""
@@ -376,31 +353,3 @@ def _without(index: TableIndex, kept: Sequence[int]) -> Sequence[LeftOut]:
 def _tell(level: int, message: str) -> None:
     """Logs a line, once in a process."""
     log.log(level, message)
-
-
-def read_as_vlmevalkit(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Returns the cells of a table as VLMEvalKit passes them to a model; its ``load`` calls ``pandas.read_csv``.
-
-    Args:
-        columns: The names of the columns.
-        rows: The cells of each row as they are written; ``""`` is an empty one.
-
-    Returns:
-        The texts of each row; ``""`` where the cell is absent.
-    """
-    import pandas as pd
-
-    written = io.StringIO(newline="")
-    writer = csv.writer(written, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    written.seek(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # pandas decides on types for parts of a long table
-        frame = pd.read_csv(written, sep="\t")
-    read = []
-    for index in range(len(columns)):
-        column = frame.iloc[:, index]
-        gone = column.isna().tolist()
-        read.append(["" if absent else str(value) for value, absent in zip(column.tolist(), gone, strict=True)])
-    return [list(cells) for cells in zip(*read, strict=True)]

@@ -174,7 +174,7 @@ def _check_member(path: Path, member: tarfile.TarInfo) -> None:
         kind = "a link" if member.issym() or member.islnk() else "not a plain file"
         raise DataError(f"the shard {path} is refused: its member {name!r} is {kind}; shards contain only plain files")
     if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name):
-        raise DataError(f"the shard {path} is refused: its member {name!r} leaves it")
+        raise DataError(f"the shard {path} is refused: its member {name!r} points outside it")
     if not name.isprintable() and any("\ud800" <= character <= "\udfff" for character in name):
         raise DataError(f"the shard {path}: the name of its member {name!r} is not UTF-8")
 

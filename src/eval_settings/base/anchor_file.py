@@ -53,7 +53,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model by which the anchors were chosen: its family, and its score on all samples."""
+    """A model that the anchors were chosen with: its family, and its score on all samples."""
 
     name: str
     family: str

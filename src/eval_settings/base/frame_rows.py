@@ -71,7 +71,7 @@ class FrameRows(RowSource):
         return digests
 
     def line(self, row: Row) -> pd.Series:
-        """A row as the table has it, for code that takes such; with the pictures of ``row`` as base64."""
+        """A row in the table's own form, with the pictures of ``row`` as base64."""
         import pandas as pd
 
         line = dict(self._frame.iloc[self._places[row.index]])
@@ -101,7 +101,7 @@ class FrameRows(RowSource):
 
 
 def text_of(cell: Any) -> str:
-    """A cell as text; empty for one that is absent."""
+    """A cell as text; empty if it is absent."""
     if isinstance(cell, list | tuple | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)
     return "" if cell is None or cell != cell else str(cell)

@@ -49,7 +49,7 @@ OPTIONS: Mapping[str, tuple[str, Any]] = {
 
 
 def made(reference: SettingReference, settings: Settings) -> EvalSetting:
-    """Returns the setting of a name that is more than a registered one.
+    """Returns the setting of a derived name.
 
     Raises:
         DefinitionError: If its parts do not go together.
@@ -101,7 +101,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
 
 def distinct_of(setting: EvalSetting) -> EvalSetting:
-    """Returns the samples of a setting, each once; all else, including random numbers, stays the setting's."""
+    """Returns the samples of a setting, each once; everything else, including random numbers, is the setting's."""
     return _like(
         setting,
         str(SettingReference(setting.name, node=DISTINCT)),

@@ -208,7 +208,7 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
 
 
 def questions_of_videos(name: str) -> Questions | None:
-    """Returns what `BENCHMARKS` has, also for other numbers of frames than those of VLMEvalKit's names."""
+    """Returns the entry of `BENCHMARKS`, also for other numbers of frames than those of VLMEvalKit's names."""
     fields = video_fields(name)
     return None if fields is None else Questions(**fields)
 

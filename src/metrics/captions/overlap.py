@@ -10,10 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.canonical_text import canonical
 from testbed.errors import DefinitionError
 from testbed.metrics.captions.meteor import meteor
@@ -21,7 +22,6 @@ from testbed.metrics.captions.ptb import caption_words
 from testbed.metrics.captions.spice import spice
 from testbed.metrics.inference.statistics import mean_and_stderr
 
-Array = np.ndarray[Any, Any]
 Phrases: TypeAlias = list[Counter[tuple[str, ...]]]  # the counts of phrases of one word, of two, …
 
 PTB, NONE = "ptb", "none"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.canonical_text import canonical
 from testbed.entities import Metric, Score
 from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec, rate
@@ -110,7 +111,7 @@ def _tell(message: str) -> None:
     log.warning("%s", message)
 
 
-def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
+def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> Array:
     """Returns 1 for captions that equal a reference, 0 for others, NaN without caption or reference; float [n]."""
     words = [[canonical(text).lower().split() for text in several] for several in references]
     return np.array(

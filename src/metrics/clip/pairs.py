@@ -11,17 +11,15 @@ negative: −0.05 and 0.15 give 0.05 and 0.075.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric
 from testbed.metric_specs import HIGHER, MAIN, MetricSpec, rate
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.similarity import fixed_point, pair_similarities
-
-Array = np.ndarray[Any, Any]
 
 WEIGHT = 2.5  # of Hessel et al., who stretch the cosines of CLIP ViT-B/32 to about [0, 1]
 _VALUES = 2**22  # of each side at a time

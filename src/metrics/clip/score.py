@@ -17,6 +17,7 @@ from weakref import WeakSet
 import numpy as np
 import torch
 
+from testbed.arrays import Array
 from testbed.metrics.clip._plain_metric import PlainMetric
 from testbed.metrics.clip.encoders import Encoder, encoder_of, idle_device
 from testbed.metrics.clip.inputs import RANGES, ClipInputError, Given, Side, read_side
@@ -44,7 +45,7 @@ _Base: Any = _base()
 class _Pairs:
     """Cosines float64 [n] of the pairs of one update, and how many of them have an embedding that is zero."""
 
-    cosines: np.ndarray[Any, Any]
+    cosines: Array
     zero_norms: int
 
 
@@ -367,7 +368,7 @@ class _Scorer:
         elif not self.encoder.stays:
             self.encoder.to(devices[0] if devices else idle_device())
 
-    def _embedded(self, sides: Sequence[Side]) -> list[np.ndarray[Any, Any]]:
+    def _embedded(self, sides: Sequence[Side]) -> list[Array]:
         """The embeddings of both sides, [n, D] each. What is equal is encoded once, also across the sides."""
         embedded, rows = {}, {}
         for kind, encode in (("image", self.encoder.images), ("text", self.encoder.texts)):

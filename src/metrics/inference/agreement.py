@@ -9,17 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import rate
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import Z, interval
 from testbed.metrics.inference.paired import error_consistency, error_overlap, expected_agreement
 from testbed.metrics.inference.statistics import mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 RESAMPLES = 1_000
 _BLOCK = 2**22  # weights at a time, to bound memory

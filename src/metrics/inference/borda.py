@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference.ranks import ranks
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ and Miller 2008). Clusters of unequal sizes tell less about their spread than as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 
 def clusters_of(groups: Iterable[Hashable | None]) -> Array | None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import effective_clusters
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,9 @@ verdict. It is not scored: it never counts as wrong, and is never drawn at rando
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 
 def majority(verdicts: Array, least: int = 1) -> Array:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import known_error
 from testbed.metrics.inference.clusters import freedom
 from testbed.metrics.inference.statistics import mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 POWER = 0.8
 _STEPS = 60  # of bisection

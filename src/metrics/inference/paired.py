@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference.clusters import cluster_count, cluster_sums
 from testbed.metrics.inference.noninferiority import PairedMeans, PairedRates
-
-Array = np.ndarray[Any, Any]
 
 RESAMPLES = 10_000
 LEVEL = 0.95

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import cluster_sums, effective_clusters
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar_p_values, sign_flip_bound
 from testbed.metrics.inference.statistics import mean_and_stderr
 
-Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]  # what is done, and the share of it that is
 
 _DIGITS = 12  # means that agree so far are equal: sums of the same numbers differ by rounding alone

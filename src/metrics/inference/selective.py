@@ -12,14 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from testbed.arrays import Array
 from testbed.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 LEVEL = 0.95
 DELTA = 0.05  # how often a guarantee may be wrong

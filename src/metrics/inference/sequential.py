@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from testbed.arrays import Array
 
 ALPHA = 0.05
 EFFECTS = tuple(0.0025 * 2**power for power in range(8))  # from a quarter of a point to 32: for bets on any difference

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.metrics.inference import intervals
 from testbed.metrics.inference.clusters import cluster_parts
-
-Array = np.ndarray[Any, Any]
 
 
 def mean_and_stderr(values: Array, clusters: Array | None = None) -> tuple[float | None, float | None]:
@@ -37,9 +36,7 @@ def mean_and_stderr(values: Array, clusters: Array | None = None) -> tuple[float
     return mean, float(np.std(values, ddof=1, dtype=np.float64)) / math.sqrt(n)
 
 
-def clustered_mean_and_stderr(
-    values: np.ndarray[Any, Any], clusters: np.ndarray[Any, Any]
-) -> tuple[float | None, float | None]:
+def clustered_mean_and_stderr(values: Array, clusters: Array) -> tuple[float | None, float | None]:
     """The mean of scores that come in clusters, such as the captions of one image, and its standard error.
 
     The standard error is that of the jackknife that leaves out one cluster at a time, CV3 in the words of MacKinnon,
@@ -61,9 +58,7 @@ def clustered_mean_and_stderr(
     return mean, _jackknife(np.asarray(values, dtype=np.float64) - mean, np.ones(len(values)), clusters)
 
 
-def ratio_and_stderr(
-    numerators: np.ndarray[Any, Any], denominators: np.ndarray[Any, Any], clusters: np.ndarray[Any, Any]
-) -> tuple[float | None, float | None]:
+def ratio_and_stderr(numerators: Array, denominators: Array, clusters: Array) -> tuple[float | None, float | None]:
     """A ratio of two sums over samples that come in clusters, and its standard error.
 
     With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b and its share s of Σ b, the

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import PREFERRED, rate
@@ -26,8 +26,6 @@ BY_SIZE = {
     "jaccard_score_10-12": (10, None),
 }
 MAIN = "jaccard_score_10-12"
-
-Array = np.ndarray[Any, Any]
 
 
 def instances_of(samples: Sequence[SampleInfo], what: str) -> list[Instance]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from testbed.arrays import Array
 from testbed.entities import Metric
 from testbed.metric_specs import LAST, LOWER, NEITHER, NEVER, MetricSpec, rate
 from testbed.metrics.inference.statistics import mean_and_stderr
-
-Array = np.ndarray[Any, Any]
 
 # The values of the score ``status``: a caption, none, a blank one or a refusal, an error in place of one.
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3

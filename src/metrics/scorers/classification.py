@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo, Score, groups_of, targets_of
 from testbed.errors import DataError
 from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
@@ -33,8 +33,6 @@ NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
 BRIER = MetricSpec("brier", "", LOWER, 0, 2)
 ECE = rate("ece", LOWER)
 CONFIDENCE = rate("confidence", NEITHER)
-
-Array = np.ndarray[Any, Any]
 
 
 def top(k: int) -> MetricSpec:

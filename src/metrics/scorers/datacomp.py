@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo
 from testbed.errors import DataError
 from testbed.metric_specs import MAIN, PREFERRED, MetricSpec, rate
@@ -20,8 +21,6 @@ from testbed.metrics.scorers.classification import MACRO_F1, MEAN_PER_CLASS_RECA
 OBJECTIVES = ("race", "gender", "age", "toxic")  # of faces
 WHITE = 1  # the class of the race that the binary attribute separates from the others
 NON_HUMAN, CRIME = range(14, 18), 18  # the toxic class names: those of animals and things; the first of crimes
-
-Array = np.ndarray[Any, Any]
 
 
 class GroupedAccuracy:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from testbed.arrays import Array
 
 _BLOCK = 4096  # rows at a time, to bound the memory of comparisons
 
 
-def not_finite(outputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def not_finite(outputs: Array) -> Array:
     """Marks the samples with an output that is NaN or +∞, or nothing but −∞.
 
     A −∞ beside finite numbers is how models mask a class out, and is not a fault.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import MAIN, rate
@@ -17,8 +17,6 @@ SCORER = "multilabel@1"
 MEAN_AVERAGE_PRECISION = rate("mean_average_precision", headline=MAIN)
 OVER_PRESENT = rate("mean_average_precision_present")
 AVERAGE_PRECISION = rate("average_precision")
-
-Array = np.ndarray[Any, Any]
 
 
 def score_labels(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, MAIN, MetricSpec, rate
@@ -19,8 +19,6 @@ from testbed.metrics.retrieval import retrieval_ranks
 SCORER = "retrieval@1"
 RECALL_K = (1, 5, 10)
 IMAGE, TEXT = "image_retrieval", "text_retrieval"
-
-Array = np.ndarray[Any, Any]
 
 
 def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], Array]:

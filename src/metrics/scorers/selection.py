@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import MAIN, rate
@@ -18,8 +18,6 @@ from testbed.metrics.selection import Selection, instance_similarities, selectio
 SCORER = "selection@1"
 TEXT_ACC, IMAGE_ACC = (rate(name, zero_one=True) for name in ("text_acc", "image_acc"))
 ACC = rate("acc", headline=MAIN, zero_one=True)
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.entities import Metric, SampleInfo
 from testbed.metric_specs import NEITHER, rate
 from testbed.metrics.classification import predicted_classes
@@ -19,8 +20,6 @@ from testbed.metrics.scorers.classification import SCORER, score_classes
 TEXTURE = "texture"  # the slice with the class of the texture
 SHAPE_BIAS = rate("shape_bias", NEITHER, zero_one=True)
 SCORER_OF_BIAS = "shape_bias@1"
-
-Array = np.ndarray[Any, Any]
 
 
 def shape_bias(predicted: Array, shapes: Array, textures: Array) -> Metric:

@@ -57,7 +57,7 @@ def prepared_by(given: Any, owner: str, said: str = "the transform that was give
     Raises:
         DefinitionError: If it is not a transform, fails, or is random.
     """
-    if _is_processor(given):
+    if type(given).__module__.startswith("transformers.") and hasattr(given, "image_mean"):
         return of_processor(given, owner, f"the {type(given).__name__} that was given")
     if not callable(given) or isinstance(given, type):
         raise DefinitionError(
@@ -219,10 +219,6 @@ class ProcessorTransform(LazyTransform):
             return tensor
 
         return transform
-
-
-def _is_processor(thing: Any) -> bool:
-    return type(thing).__module__.startswith("transformers.") and hasattr(thing, "image_mean")
 
 
 def of_processor(processor: Any, owner: str, where: str) -> Preparation:

@@ -62,7 +62,7 @@ class LoadedTextEncoder:
             if not hasattr(encoder, "max_seq_length"):
                 raise DefinitionError(
                     f"model {name!r}: max_length={definition.max_length} needs an encoder with the attribute"
-                    f" max_seq_length, which {type(encoder).__name__} has not"
+                    f" max_seq_length, which {type(encoder).__name__} does not have"
                 )
             if isinstance(encoder, nn.Module):
                 remember(encoder, "max_seq_length")

@@ -191,7 +191,7 @@ def _tags(text: str) -> Iterator[_Mark]:
 
 
 def _kinds(tag: re.Match[str]) -> Iterator[str]:
-    """What the attributes of an element, and a summary at its beginning, call it."""
+    """Returns the names that an element's attributes, and a summary at its beginning, give it."""
     yield from _KIND.findall(tag["attributes"] or "")
     if summary := _SUMMARY.match(tag.string, tag.end()):
         yield summary[1]

@@ -289,7 +289,7 @@ def only_weights() -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def with_variable(name: str, value: str) -> Iterator[None]:
-    """Gives an environment variable another value, and then the one from before."""
+    """Sets an environment variable, and restores its value afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:

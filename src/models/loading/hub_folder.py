@@ -119,7 +119,7 @@ class HubFolder:
         lacking = missing_weights(folder)
         if lacking:
             raise WeightsError(
-                f"{self.name}: {folder} lacks {lacking}; other forms of weights than safetensors are not read (in"
+                f"{self.name}: {folder} lacks {lacking}; weights are read from safetensors files alone (in"
                 " transformers, model.save_pretrained(FOLDER) writes them)"
             )
         files = weight_files(folder)

@@ -12,8 +12,7 @@ import argparse
 import json
 import math
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -28,7 +27,6 @@ from testbed.models.base.class_order import (
     SORTED,
     ClassOrder,
     class_names_in,
-    in_order,
     listed,
 )
 from testbed.models.base.transform import INTERPOLATIONS
@@ -41,7 +39,9 @@ from testbed.models.checkpoints.normalization import (
     normalizations_in,
     the_only,
 )
+from testbed.models.loading import name_lists as name_lists_module
 from testbed.models.loading.checkpoint_file import open_checkpoint
+from testbed.models.loading.name_lists import listed_once, name_lists
 from testbed.registry.remembered_facts import remembered
 
 CONFIG = "config.json"
@@ -50,11 +50,6 @@ NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names"
 OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
 LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
-# A list of texts is one of class names if its key is one of these; a mapping between names and 0, 1, 2, … is nothing
-# else.
-_TELLING = re.compile(r"class|label|categor|(^|\.)names$", re.IGNORECASE)
-DEEPEST = 5  # entries within entries
-FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -119,10 +114,8 @@ def _own_normalization(path: Path) -> SavedNormalization | None:
         return [[one.mean, one.std, one.names] for one in held]
 
     try:
-        stamp = os.stat(path)
-        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
-        code: list[str | Path] = [str(normalization.__file__), str(checkpoint_entries.__file__)]
-        found = remembered("normalization", key, ["torch", "safetensors"], code, find)
+        code = (str(normalization.__file__), str(checkpoint_entries.__file__))
+        found = _remembered("normalization", path, code, find)
     except (OSError, WeightsError):  # loading reports it
         return None
     held = [SavedNormalization(*(tuple(part) for part in parts)) for parts in found]
@@ -206,13 +199,19 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
 def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
     """The order that a list of names elsewhere in a checkpoint gives, such as ultralytics' ``names``."""
     try:
-        stamp = os.stat(path)
-        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
         read = partial(open_checkpoint, path, content=False)
-        lists = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
+        code = (str(name_lists_module.__file__),)
+        lists = _remembered("names", path, code, lambda: name_lists(read(), classes), classes)
     except (OSError, WeightsError):
         return None
-    return _listed_once(lists, path.name, classes)
+    return listed_once(lists, path.name, classes)
+
+
+def _remembered(kind: str, path: Path, code: Sequence[str], find: Callable[[], Any], *more: Any) -> Any:
+    """A fact about a checkpoint, cached as long as the file and the code that finds it do not change."""
+    stamp = os.stat(path)
+    key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, *more]
+    return remembered(kind, key, ["torch", "safetensors"], code, find)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -250,9 +249,8 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
     """Yields where options may be, the nearest to the weights first; with ``whole``, the file's own entries first."""
     try:
         stamp = os.stat(path)
-        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
         read = partial(_opened, path, stamp.st_mtime_ns, stamp.st_size)
-        entries, names = remembered("saved", key, ["torch", "safetensors"], [__file__], lambda: read()[1:])
+        entries, names = _remembered("saved", path, (__file__,), lambda: read()[1:])
     except (OSError, WeightsError):
         return []
     options = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
@@ -346,59 +344,3 @@ def _three(values: Any, what: str) -> tuple[float, float, float] | None:
     if len(numbers) != 3 or not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
         raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
     return numbers[0], numbers[1], numbers[2]
-
-
-# Class names anywhere in a checkpoint -------------------------------------------------------------------------------
-
-
-def _name_lists(loaded: Any, classes: int | None) -> list[tuple[str, list[str]]]:
-    """The lists of names in a checkpoint that have as many as there are outputs, each with its place."""
-    return [
-        (place, names)
-        for place, names in _lists(loaded)
-        if len(names) == classes and all(isinstance(name, str) and name for name in names)
-    ]
-
-
-def _listed_once(lists: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
-    """The order of the outputs, from the lists of names in a checkpoint; None if there is none.
-
-    Args:
-        found: From `_name_lists`.
-        file: The checkpoint's name, for messages.
-        classes: The number of outputs.
-
-    Raises:
-        DataError: If several lists disagree.
-    """
-    named = {place: tuple(names) for place, names in lists if not all(name.isdecimal() for name in names)}
-    if not named:
-        return None
-    if len(set(named.values())) > 1:
-        raise DataError(
-            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; give the names"
-            f" of the outputs: {OPTION} FILE"
-        )
-    place, names = next(iter(named.items()))
-    return listed(list(names), f"{place} in {file}", classes)
-
-
-def _lists(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
-    """Yields everything in a checkpoint that may be a list of names, with its place."""
-    value = vars(value) if isinstance(value, argparse.Namespace) else value
-    if isinstance(value, list | tuple):
-        if (
-            _TELLING.search(place)
-            and len(value) >= FEWEST
-            and all(isinstance(item, str) for item in value)
-            and len(set(value)) == len(value)
-        ):
-            yield place, list(value)
-    elif isinstance(value, Mapping) and depth < DEEPEST:
-        names = in_order(dict(value))
-        if len(names) >= FEWEST:
-            yield place, names
-            return
-        for key, inner in value.items():
-            if isinstance(inner, Mapping | list | tuple | argparse.Namespace):
-                yield from _lists(inner, f"{place}.{key}" if place else str(key), depth + 1)

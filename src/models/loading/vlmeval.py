@@ -137,7 +137,7 @@ class _Adapter:
             return ask(as_message(message.parts, folder), dataset=data_set)
         if not callable(getattr(self.model, "chat_inner", None)):
             raise UnsupportedError(
-                f"{_whose(self.model)} has no chat_inner(message, dataset), which questions in several turns take"
+                f"{_whose(self.model)} has no chat_inner(message, dataset), which multi-turn questions need"
             )
         said = [{"role": turn.role, "content": as_message(turn.parts, folder)} for turn in message.turns]
         return self._method("chat", "chat_inner")(said, dataset=data_set)

@@ -76,7 +76,7 @@ def read_config(path: Path) -> VLMEvalConfig:
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise DefinitionError(f"{path} is larger than {MAX_BYTES:,} bytes, and so no configuration file")
+            raise DefinitionError(f"{path} is larger than {MAX_BYTES:,} bytes, too large for a configuration file")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DefinitionError(f"{path} cannot be read: {error.strerror or error}") from error

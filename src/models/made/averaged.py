@@ -22,7 +22,7 @@ COUNTERS = "num_batches_tracked"  # how often a BatchNorm has updated its statis
 
 
 def averaged(name: str, members: Sequence[ModelDefinition], shares: Sequence[float]) -> ModelDefinition:
-    """A model in all like the first of some, with other weights.
+    """A model like the first of several, except for its weights.
 
     Args:
         shares: The share of each, of sum 1.

@@ -65,7 +65,7 @@ def marked(name: str) -> bool:
 
 
 def with_members(name: str, written: Callable[[str], str]) -> str:
-    """An ensemble or a soup with its members in the one order, as far as that is plain without knowing them.
+    """An ensemble or a soup with its members in canonical order, as far as the names alone determine it.
 
     Args:
         name: Any word.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import RefusedError, SampleError, UnsupportedError, well_formed
 from testbed.graph.nodes import Built
 from testbed.metrics.scorers.caption_status import EMPTY, ERROR, MISSING, SCORED
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from testbed.graph.build import Graph
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 
 READING = {"final_part": REVISION}  # in the view of each task that reads final parts
@@ -81,7 +82,7 @@ class GenerationTask(TextTask):
     options = GenerationOptions
 
     def build(self, graph: Graph) -> Built:
-        """The model's answers; text is generated as the setting's task option ``generation`` says."""
+        """The model's answers, generated with the setting's task option ``generation``."""
         return Built(graph.generations(self.message, options_of(graph.setting, self.options).generation))
 
     @abstractmethod

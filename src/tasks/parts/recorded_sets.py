@@ -29,7 +29,7 @@ _WITH_ANSWERS = {
 
 
 def set_in_name(path: Path) -> str | None:
-    """The set that the name of a file of answers says; None if it names none that is known.
+    """The set that the name of an answer file contains; None if it contains no known one.
 
     Known are VLMEvalKit's sets, and the tables in its folder.
     """
@@ -41,7 +41,7 @@ def set_in_name(path: Path) -> str | None:
 def require_own_set(model: ModelDefinition, setting: EvalSetting) -> None:
     """Checks that recorded answers are answers to a setting, as far as the name of their file shows.
 
-    What the file says of its questions is compared when it is read. A table that has no name, ``tsv:/path/to/it.tsv``,
+    The questions in the file are compared when it is read. A table that has no name, ``tsv:/path/to/it.tsv``,
     and other settings take any file.
 
     Raises:

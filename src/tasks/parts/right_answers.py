@@ -14,7 +14,7 @@ from testbed.entities import SampleInfo
 from testbed.errors import DataError
 
 REWRITTEN = "right answers that are not letters, read as the options that they name"
-NO_OPTION = "right answers that are none of their options, so that no answer is right"
+NO_OPTION = "right answers that are not among their options, so that no answer is right"
 
 
 def check_right_answers(name: str, scoring: AnswerScoring, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:

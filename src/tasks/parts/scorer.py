@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from testbed.arrays import Array
 from testbed.errors import DataError
 from testbed.graph.nodes import Built
 from testbed.metrics.scorers.caption_status import EMPTY, SCORED
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-    Array = np.ndarray[Any, Any]
+    Array = Array
 
 
 class ScorerTask(Task):

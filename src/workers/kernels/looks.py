@@ -102,7 +102,7 @@ class Looks:
             self._remark(cell, f"the outputs {text}", f"{cell.model.name}: the outputs on {cell.setting.name} {text}")
 
     def _remark(self, cell: ReadyCell, stored: str, said: str) -> None:
-        """Stores a line with an evaluation, and says it, unless another worker has done so."""
+        """Stores a line with an evaluation, and reports it, unless another worker has done so."""
         if self._context.store.evaluations.remark(cell.cell.evaluation_id, stored) and said not in self._noted:
             self._noted.add(said)
             self._context.channel.note(said)

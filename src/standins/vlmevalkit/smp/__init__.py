@@ -1,3 +1,4 @@
+# ruff: noqa: F401  # each import is a name of the module
 """Names of ``from vlmeval.smp import *``: the helpers, and the modules that come with them."""
 
 import csv
@@ -68,65 +69,11 @@ from testbed.standins.vlmevalkit.smp.vlm import (
     read_ok,
 )
 
+# All but the modules beside this one, and what serves it alone.
 __all__ = [
-    "INFER_FAIL_MSG",
-    "RUN_STATUS_NAME",
-    "Image",
-    "LMUDataRoot",
-    "Path",
-    "build_option_str",
-    "cn_string",
-    "concat_images_vlmeval",
-    "csv",
-    "d2df",
-    "datetime",
-    "decode_base64_to_image",
-    "decode_base64_to_image_file",
-    "defaultdict",
-    "download_file",
-    "dump",
-    "encode_image_file_to_base64",
-    "encode_image_to_base64",
-    "extract_json_objects",
-    "file_size",
-    "get_cache_path",
-    "get_file_extension",
-    "get_gpu_memory",
-    "get_intermediate_file_path",
-    "get_logger",
-    "get_pred_file_format",
-    "get_rank_and_world_size",
-    "gpt_key_set",
-    "hashlib",
-    "isimg",
-    "istype",
-    "json",
-    "listinstr",
-    "load",
-    "load_env",
-    "localize_df",
-    "md5",
-    "mimetypes",
-    "mmqa_display",
-    "modelscope_flag_set",
-    "mp",
-    "np",
-    "os",
-    "osp",
-    "parse_file",
-    "pd",
-    "process_punctuation",
-    "proxy_set",
-    "re",
-    "read_ok",
-    "shutil",
-    "splitlen",
-    "string",
-    "time",
-    "timestr",
-    "toliststr",
-    "version_cmp",
-    "warnings",
+    name
+    for name, value in globals().items()
+    if not name.startswith("_") and value is not refusing and getattr(value, "__package__", "") != __name__
 ]
 
 __getattr__ = refusing(__name__)
