@@ -136,8 +136,8 @@ def _cases(
         cells = {name: evaluation_of(store, name, setting) for name in (candidate, baseline)}
         score = rule.score or main_score(store, {setting: cells.values()})
         spec = score_spec(store, cells.values(), score)
-        larger = larger_is_better(spec, rule.better)
         table = side_by_side(store, samples, setting, cells, score, told)
+        larger = larger_is_better(spec, rule.better)
         by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
         yield RuleVerdict(rule, setting, MISSING, why=in_policy(str(error))), None

@@ -63,7 +63,9 @@ def read_policy(path: Path) -> Policy:
     """
     try:
         given = from_yaml(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, YamlError) as error:
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, YamlError) as error:
         raise DataError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from error
     file = _mapping(given, f"{path}", _OF_FILE)
     rules = file.get("rules")
@@ -111,7 +113,8 @@ def _number(given: Any, what: str, above: float | None = None, below: float = ma
     if not good or given < least or (above is not None and given == above) or given >= below:
         limits = f"above {above:g}" if above is not None else "of 0 or more"
         limits += f" and below {below:g}" if math.isfinite(below) else ""
-        raise DataError(f"{what}: expected a number {limits}, got {given!r:.40}")
+        hint = "; write it without %: margins are in points, alpha is a fraction" if "%" in str(given) else ""
+        raise DataError(f"{what}: expected a number {limits}, got {given!r:.40}{hint}")
     return float(given)
 
 

@@ -68,7 +68,7 @@ class Files:
                 continue
             self.changed = now
             if state is not None and state.status == DONE:
-                lines.append(f"{found.path} was overwritten: it is now another model, and is evaluated again")
+                lines.append(f"{found.path} was written again: it is evaluated again if its content is another one")
             why = clash([each for each, of in self._states.items() if of.status != REFUSED], found)
             self._states[found] = _State(stamp, now, REFUSED if why else WAITING)
             if why and state is None:

@@ -84,12 +84,12 @@ class WatchSummary:
 
     Attributes:
         evaluated: Checkpoints with results, including earlier ones.
-        here: Number of these that this watch computed.
+        here: Those of them that this watch reported first.
         failed: Evaluations without a result, with reasons.
     """
 
     evaluated: set[TrainingCheckpoint] = field(default_factory=set)
-    here: int = 0
+    here: set[TrainingCheckpoint] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
 
 
@@ -325,7 +325,7 @@ class Watch:
         rows = paired(store, found.checkpoint, self._name(found), fresh) if fresh else []
         rows = [row for row in rows if store.checkpoints.claim(row.point.evaluation, TOLD)]
         if rows:
-            self.summary.here += 1
+            self.summary.here.add(found.checkpoint)
             self.reporter.rows(found, rows)
             for row in rows:
                 if (

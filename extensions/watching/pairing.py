@@ -15,7 +15,7 @@ import numpy as np
 
 from testbed.arrays import Array
 from testbed.db.store import Store
-from testbed.entities import Evaluation, TrainingCheckpoint, groups_of
+from testbed.entities import NOT_FINITE, OVERALL, Evaluation, TrainingCheckpoint, groups_of
 from testbed.errors import TestbedError
 from testbed.extensions.watching.selected import decline, expected_of_best
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
@@ -44,6 +44,7 @@ class CheckpointComparison:
         why: Reason why they were not compared.
         new_best: Whether it is the only best checkpoint of the run so far.
         expected: Expected value of the best checkpoint so far on other samples; see `expected_of_best`.
+        not_finite: Number of samples with outputs that are NaN or infinite, which count as wrong.
     """
 
     curve: TrainingCurve
@@ -56,6 +57,7 @@ class CheckpointComparison:
     why: str = ""
     new_best: bool = False
     expected: float | None = None
+    not_finite: int = 0
 
     def as_object(self) -> dict[str, Any]:
         """The comparison as JSON."""
@@ -74,6 +76,7 @@ class CheckpointComparison:
             "why": self.why or None,
             "new_best": self.new_best,
             "best_expected": self.expected,
+            "not_finite": self.not_finite,
         }
 
 
@@ -97,6 +100,7 @@ def paired(
         for point in found[setting].points
         if point.model == model
     ]
+    rows = [replace(row, not_finite=_not_finite(store, row.point)) for row in rows]
     compared = [place for place, row in enumerate(rows) if row.p is not None]
     for place, p in zip(compared, holm([row.p for row in rows if row.p is not None]), strict=True):
         rows[place] = replace(rows[place], p=p, verdict=_verdict(rows[place], p))
@@ -131,6 +135,14 @@ def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> Checkpoint
     until = [each for each in curve.points if each.checkpoint.step <= point.checkpoint.step]
     scores = _Scores(store, curve, until)
     return replace(row, p=_p(row, scores), expected=scores.expected())
+
+
+def _not_finite(store: Store, point: CurvePoint) -> int:
+    """The number of samples of a checkpoint whose outputs are NaN or infinite."""
+    found = [
+        each for each in store.results.metrics(point.evaluation) if (each.name, each.slice) == (NOT_FINITE, OVERALL)
+    ]
+    return sum(round(each.value * each.n) for each in found if each.value is not None and each.n is not None)
 
 
 def _p(row: CheckpointComparison, scores: _Scores) -> float:

@@ -26,10 +26,11 @@ def refuse_training_programs(network: Any) -> None:
     Raises:
         WeightsError: If one was exported in training mode.
     """
-    from torch import fx
+    from torch import fx, jit
 
     for module in network.modules():
-        graph = getattr(module, "graph", None)
+        # A traced part without a forward of its own, such as one of which only the weights are used, has no graph.
+        graph = None if isinstance(module, jit.ScriptModule) else getattr(module, "graph", None)
         for node in graph.nodes if isinstance(graph, fx.Graph) else ():
             if _trains(node):
                 raise WeightsError(

@@ -14,7 +14,7 @@ from testbed.identity.describe import digest
 from testbed.provenance.manifest import LIBRARY, Today, Use, mixed
 from testbed.provenance.uses import Uses
 from testbed.tracing import access_log, versions
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LIBRARY_ASKED, LINK, MODULE, VARIABLE
 
 Record = dict[str, Any]
 
@@ -122,7 +122,7 @@ def _uses_in(record: Mapping[str, Any]) -> set[Use]:
     """Returns the uses that a record contains."""
     return {
         (part, name)
-        for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY)
+        for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY, LIBRARY_ASKED)
         for name in record.get(part, ())
     }
 

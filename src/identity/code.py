@@ -16,7 +16,8 @@ from testbed.identity.lazy_imports import reached_lazily
 from testbed.identity.references import Chain, references
 from testbed.tracing import own_code
 
-_PATCHES = "testbed.tracing.patches"
+# Modules whose functions are put around another one and compute what it does: testbed's, and that of `torch.compile`.
+_AROUND = frozenset({"testbed.tracing.patches", "torch._dynamo.eval_frame"})
 MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
 SOURCE = f"{MARK}source"
 
@@ -76,7 +77,7 @@ class CodeDescriber(ABC):
     def function(self, function: types.FunctionType) -> Any:
         """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
         wrapped = getattr(function, "__wrapped__", None)
-        if wrapped is not None and function.__globals__.get("__name__") == _PATCHES:  # put around another one
+        if wrapped is not None and function.__globals__.get("__name__") in _AROUND:
             return self.value(wrapped)
         if function.__globals__ is vars(functools) and hasattr(function, "registry"):
             return self._dispatched(function, function.registry)

@@ -133,6 +133,8 @@ class Describer(ClassDescriber):
             return lambda path: {f"{MARK}path": path.as_posix()}
         if kind.__module__ == "numpy" and (kind.__name__ == "ndarray" or hasattr(value, "dtype")):
             return self._array
+        if kind.__module__ in ("omegaconf.dictconfig", "omegaconf.listconfig"):
+            return self._configuration
         if isinstance(value, functools._lru_cache_wrapper):
             return lambda cached: {f"{MARK}cached": self.value(cached.__wrapped__)}
         return self._object
@@ -190,6 +192,14 @@ class Describer(ClassDescriber):
                 f"a tensor ({value.layout}, on {value.device}) has no content that can be read: {error}"
             ) from error
         return {f"{MARK}tensor": content, "dtype": str(value.dtype), "shape": list(value.shape)}
+
+    def _configuration(self, value: Any) -> Any:
+        """A configuration of OmegaConf or Hydra: what was written, not what it has looked up, such as the time."""
+        written = sys.modules["omegaconf"].OmegaConf.to_container
+        described = {f"{MARK}config": self.value(written(value))}
+        if "${" in str(described):  # which may refer to other parts
+            described["of"] = self.value(written(value._get_root()))
+        return described
 
     # Objects ------------------------------------------------------------------------------------------------------
 

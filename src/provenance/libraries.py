@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 from testbed.tracing import own_code
@@ -58,6 +58,26 @@ def releases(names: Iterable[str]) -> dict[str, str]:
         elif name.endswith(LOOSE) and (content := _loose(name.removesuffix(LOOSE))):
             found[name] = content
     return found
+
+
+def asked(name: str) -> str:
+    """The release of a distribution by any spelling of its name, or a digest of all entry points; else `MISSING`."""
+    if name == own_code.ENTRY_POINTS:
+        return _entry_points()
+    return releases([canonical(name)]).get(canonical(name), MISSING)
+
+
+@cache
+def _entry_points() -> str:
+    """A digest of what the installed distributions offer to others; their programs are left out."""
+    places = [os.path.join(place, "entry_points.txt") for _, place in installed().values()]
+    found = sorted(_offered(place) for place in places if os.path.isfile(place))
+    return digest_bytes("\n".join(found).encode())[:12]
+
+
+def _offered(place: str) -> str:
+    sections = Path(place).read_text(encoding="utf-8", errors="replace").split("[")
+    return "[".join(text for text in sections if not text.startswith(("console_scripts]", "gui_scripts]"))).strip()
 
 
 def of_modules(tops: Iterable[str]) -> set[str]:

@@ -25,7 +25,7 @@ from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.provenance import libraries
 from testbed.tracing import access_log, versions
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LIBRARY_ASKED, LINK, MODULE, TOP_MODULE, VARIABLE
 from testbed.tracing.own_code import PLUGIN_PREFIX
 from testbed.tracing.variables import ALL
 
@@ -57,6 +57,7 @@ _SAID = {
     VARIABLE: "the environment variable {name} {how}",
     PLUGIN: "the plug-in {name} {how}",
     LIBRARY: "{release}",
+    LIBRARY_ASKED: "{release}",
 }
 _PLACED = (FILE, FOLDER, EXISTS, LINK, MODULE)  # parts whose names are paths; records from before have no links
 _THERE = "there"
@@ -94,6 +95,7 @@ class Today:
         record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
         record[PLUGIN] = {name: self._digests[name] for name in sorted(set(self.plugins) - set(record[FILE]))}
         record[VARIABLE] = {name: _variable(name) for name in sorted(used[VARIABLE])}
+        record[LIBRARY_ASKED] = {name: libraries.asked(name) for name in sorted(used[LIBRARY_ASKED])}
         record[LIBRARY] = self._releases(libraries.of_modules(used[TOP_MODULE]) | used[LIBRARY])
         names = [name for part in _PLACED for name in record[part]]
         within = {name: folder for name, folder in roots(self.plugins).items() if _has_any(folder, names)}
@@ -116,6 +118,8 @@ class Today:
         for part in _PLACED:
             then = record.get(part, {})
             texts += _changes(part, then, {name: self._value(part, _path(name)) for name in then})
+        asked = record.get(LIBRARY_ASKED, {})
+        texts += _changes(LIBRARY_ASKED, asked, {name: libraries.asked(name) for name in asked})
         return texts + _changes(VARIABLE, record[VARIABLE], {name: _variable(name) for name in record[VARIABLE]})
 
     def _moved(self, then: Mapping[str, str]) -> list[str]:

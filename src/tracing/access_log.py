@@ -30,6 +30,7 @@ EXISTS = "exists"  # whether there is something: what was asked, or opened in va
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
 LINK = "links"  # where a symbolic link leads to
 VARIABLE = "variables"
+LIBRARY_ASKED = "asked libraries"  # a distribution whose version was asked for, or the entry points of all of them
 TOP_MODULE = "top module"  # one of a library that was imported
 WRITTEN = "written"  # a file that the code opens to write, or puts there
 # What belongs to everything in the process: what plug-ins read while they are imported.
@@ -171,11 +172,11 @@ def add(owner: str, kind: str, name: str, version: str = "", function: str = "")
     Args:
         owner: The owner of the reads.
         kind: One of the kinds above.
-        name: A path, or the name of a variable.
+        name: A path, or the name of a variable or of a distribution.
         version: The version of a file, from `testbed.tracing.versions.version_of`; for a written one, that before.
         function: The function that reads it; empty if it is imported.
     """
-    read = (owner, kind, asked_name(name) if kind != VARIABLE else name, version)
+    read = (owner, kind, name if kind in (VARIABLE, LIBRARY_ASKED) else asked_name(name), version)
     if version and kind != WRITTEN:
         versions.hold(place_of(read[2]), version, function)
     if read in _noted:

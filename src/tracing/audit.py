@@ -11,13 +11,27 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import unquote
 
 from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
 from testbed.tracing import access_log, own_code, readers, run_texts, versions
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, SHARED, VARIABLE, WRITTEN, add, code, now
+from testbed.tracing.access_log import (
+    EXISTS,
+    FILE,
+    FOLDER,
+    LIBRARY_ASKED,
+    LINK,
+    MODULE,
+    SHARED,
+    VARIABLE,
+    WRITTEN,
+    add,
+    code,
+    now,
+)
 from testbed.tracing.variables import chosen_variables, named_variables
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
@@ -151,6 +165,7 @@ def _on_exec(arguments: tuple[Any, ...]) -> None:
         return
     file, name = os.path.abspath(file), _module_of(file)
     own = own_code.is_own(name, file)
+    file = _archive_of(file) or file
     if not (own or file.startswith(_STANDING_IN)) or (version := versions.version_of(file)) == versions.MISSING:
         return
     _on_run(file)
@@ -158,6 +173,13 @@ def _on_exec(arguments: tuple[Any, ...]) -> None:
         versions.hold(file, version)  # it counts for the cells that are defined by it
     else:
         add(SHARED, FILE, file, version)
+
+
+def _archive_of(file: str) -> str:
+    """The archive that a file is a member of, such as a zip file on Python's path; empty if it is in none."""
+    if os.path.lexists(file):
+        return ""
+    return next((str(folder) for folder in PurePath(file).parents if os.path.isfile(folder)), "")
 
 
 def _module_of(file: str) -> str:
@@ -217,6 +239,11 @@ def _on_missing_module(arguments: tuple[Any, ...]) -> None:
             add(owner, MODULE, os.path.join(folder, name.rpartition(".")[2]))
 
 
+def _on_library_asked(arguments: tuple[Any, ...]) -> None:
+    if readers.is_users(owner := readers.owner(through_testbed=False)):
+        add(str(owner), LIBRARY_ASKED, arguments[0] or own_code.ENTRY_POINTS)
+
+
 def _on_variable(arguments: tuple[Any, ...]) -> None:
     owner = readers.owner(through_testbed=False)
     if readers.is_users(owner) and arguments[0] not in _BOOKKEEPING:
@@ -231,6 +258,7 @@ def _on_all_variables(_: tuple[Any, ...]) -> None:
 
 
 EXISTENCE, LINKS, MISSING_MODULE = "testbed.existence", "testbed.link", "testbed.missing_module"
+ASKED_LIBRARY = "testbed.library"
 ONE_VARIABLE, ALL_VARIABLES = "testbed.variable", "testbed.variables"
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "open": _on_open,
@@ -246,6 +274,7 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     EXISTENCE: _on_existence,
     LINKS: _on_link,
     MISSING_MODULE: _on_missing_module,
+    ASKED_LIBRARY: _on_library_asked,
     ONE_VARIABLE: _on_variable,
     ALL_VARIABLES: _on_all_variables,
 }

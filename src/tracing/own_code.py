@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 DEFINITION_PACKAGES = ("testbed.models.", "testbed.eval_settings.")
 _NETWORKS = "testbed.models.networks."
 PLUGIN_GROUP = "testbed.plugins"
+ENTRY_POINTS = "the entry points of installed packages"
 PLUGIN_PREFIX = "testbed_plugin_"  # begins the names of the modules of plug-in files, which end with a digest
 # Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})

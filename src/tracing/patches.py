@@ -72,6 +72,7 @@ def _install() -> None:
         _replace(function, event)
     _watch_variables()
     _insert(_Absent(), len(sys.meta_path))
+    _insert(_Asked(), 0)
     for finder, first in _finders.values():
         _insert(finder, 0 if first else _place_of_usual())
     if "safetensors" in sys.modules:
@@ -113,6 +114,23 @@ class _Absent:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Searches a module that does not exist."""
         audit.on_event(audit.MISSING_MODULE, (name, path))
+
+
+class _Asked:
+    """The first finder: notes which distributions the user's code asks `importlib.metadata` for, installed or not."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Finds no module."""
+
+    def find_distributions(self, context: Any) -> tuple[()]:
+        """Finds no distribution.
+
+        Args:
+            context: Has the name of one; it is None where all are listed, such as for their entry points.
+        """
+        if readers.asks_for_libraries(sys._getframe(1)):
+            audit.on_event(audit.ASKED_LIBRARY, (context.name,))
+        return ()
 
 
 # Functions --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 
 _USER, _TESTBED, _OTHER, _IMPORT = "user", "testbed", "other", "import"
 _kinds: dict[tuple[Any, str], str] = {}
+_GET_DATA = "get_data"  # of a module's loader, which also reads its code
 _HERE = frozenset(f"testbed.tracing.{name}" for name in ("access_log", "audit", "patches", "readers"))
 _PATHS = frozenset({"os", "posixpath", "ntpath", "genericpath", "pathlib", "pathlib._local", "pathlib._os"})
+_METADATA = frozenset({"importlib.metadata", "importlib.metadata._functools", "importlib.metadata._itertools"})
 _MAPPINGS = frozenset({"os", "_collections_abc", "collections.abc", *_HERE})
 
 
@@ -33,6 +35,8 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in _HERE:
         frame = frame.f_back
+    if frame is not None and _kind(frame) is _IMPORT and frame.f_code.co_name == _GET_DATA:
+        frame = frame.f_back  # a module is asked for data beside it, unless an import itself calls this
     while importing and frame is not None and _kind(frame) is _IMPORT:
         frame = frame.f_back
     while frame is not None and frame is not boundary:
@@ -81,6 +85,11 @@ def asks_for_paths(frame: types.FrameType | None) -> bool:
 def lists_variables(frame: types.FrameType | None) -> bool:
     """Checks whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
     return _is_users_behind(_MAPPINGS, frame)
+
+
+def asks_for_libraries(frame: types.FrameType | None) -> bool:
+    """Checks whether the code that asks for installed distributions is the user's, by way of `importlib.metadata`."""
+    return _is_users_behind(_METADATA, frame)
 
 
 def _is_users_behind(modules: frozenset[str], frame: types.FrameType | None) -> bool:

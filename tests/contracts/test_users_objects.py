@@ -237,7 +237,18 @@ def test_nothing_is_kept_of_a_network_without_a_loan():
     assert Loan._open == []
 
 
-@pytest.mark.parametrize("kind", ["compiled", "scripted", "traced", "exported"])
+class Weighted(nn.Module):
+    """Uses the weights of a part without calling it, so that a trace has no forward method for that."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.part = network, nn.Linear(1, 1)
+
+    def forward(self, images):
+        return self.network(images) * self.part.weight.sum()
+
+
+@pytest.mark.parametrize("kind", ["compiled", "scripted", "traced", "partly traced", "exported"])
 def test_other_kinds_of_networks(tmp_path, kind):
     network: Any = small()
     example = torch.rand(20, 3, 32, 32)
@@ -247,6 +258,8 @@ def test_other_kinds_of_networks(tmp_path, kind):
         network = torch.jit.script(network)
     elif kind == "traced":
         network = torch.jit.trace(network.eval(), example)
+    elif kind == "partly traced":
+        network = torch.jit.trace(Weighted(network).eval(), example)
     else:
         shapes = ({0: torch.export.Dim("batch", min=1, max=64)},)
         network = torch.export.export(network.eval(), (example,), dynamic_shapes=shapes).module()

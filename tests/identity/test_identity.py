@@ -19,7 +19,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -471,6 +471,35 @@ def test_a_changed_definition_has_another_digest_or_is_refused(load: Load, chang
     text, *values = (change, "2", "3") if isinstance(change, str) else change
     one, other = (identify_or_refuse(load, text.replace("VALUE", value)) for value in values)
     assert one is None or one != other
+
+
+def test_a_configuration_counts_by_what_was_written_not_by_what_it_has_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As OmegaConf keeps them, and Hydra, whose configurations hold the time at which they were composed."""
+    library = ModuleType("omegaconf")
+    monkeypatch.setitem(sys.modules, "omegaconf", library)
+
+    class Config:
+        def __init__(self, written: Any, root: Any = None, looked_up: str = "") -> None:
+            self.written, self.root, self.looked_up = written, root, looked_up
+
+        def _get_root(self) -> Any:
+            return self.root or self
+
+    Config.__module__ = "omegaconf.dictconfig"
+    library.OmegaConf = SimpleNamespace(to_container=lambda config: config.written)  # type: ignore[attr-defined]
+    assert digest(Config({"k": 1}, looked_up="10:00")) == digest(Config({"k": 1}, looked_up="10:01"))
+    assert digest(Config({"k": 1})) != digest(Config({"k": 2}))
+    low, high = Config({"seed": 1}), Config({"seed": 2})
+    assert digest(Config({"k": 1}, low)) == digest(Config({"k": 1}, high))
+    assert digest(Config({"k": "${seed}"}, low)) != digest(Config({"k": "${seed}"}, high))
+
+
+def test_a_function_that_torch_compiles_counts_as_it_was_written(load: Load) -> None:
+    compiled = "import torch\n\n@torch.compile(backend='eager')\ndef thing(x):\n    return x * 0.5\n"
+    assert digest(load(compiled).thing) == digest(load(compiled).thing)
+    assert digest(load(compiled).thing) != digest(load(compiled.replace("0.5", "0.8")).thing)
 
 
 def test_lambdas_on_one_line_are_each_described_by_their_own_text(load: Load) -> None:

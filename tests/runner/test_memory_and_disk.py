@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import textwrap
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,15 @@ SEEN = {
         f"def f(images):\n    k = open(os.path.realpath(HERE / NAME / 'number')).read()\n{READS}",
         "folder",
     ),
+    "data beside a module": (
+        f"import pkgutil\n\ndef f(images):\n    k = pkgutil.get_data('inside', NAME)\n{READS}",
+        "inside/config",
+    ),
+    "a module in an archive": (
+        "sys.path.insert(0, str(HERE / f'{NAME}.zip'))\n\n"
+        "def f(images):\n    return images * importlib.import_module('zipped_' + NAME).K\n",
+        "config.zip",
+    ),
 }
 
 
@@ -343,8 +353,13 @@ def point(place: Path, kind: str, value: str) -> None:
     """Writes a value where the code finds it: as a constant, a text, or by way of a link."""
     if kind == "config.py":
         (place / kind).write_text(f"K = {value}\n")
-    elif kind == "config":
+    elif kind.endswith("config"):
+        (place / kind).parent.mkdir(exist_ok=True)
+        (place / kind).with_name("__init__.py").touch()
         (place / kind).write_text(value)
+    elif kind == "config.zip":
+        with zipfile.ZipFile(place / kind, "w") as archive:
+            archive.writestr("zipped_config.py", f"K = {value}\n")
     else:
         target = place / value
         if kind == "folder":
@@ -541,6 +556,52 @@ def test_a_module_that_was_put_among_libraries_by_hand_is_seen(tmp_path: Path, m
     assert found[0] != found[1]
 
 
+ASKED = {
+    "a version": (
+        "from importlib.metadata import version\n\ndef f(images):\n    return images * float(version('Asked-lib'))\n"
+    ),
+    "whether a library is there": (
+        "from importlib import metadata\n\ndef f(images):\n    try:\n        metadata.version('asked_lib2')\n"
+        "    except metadata.PackageNotFoundError:\n        return images * 0.5\n    return images * 0.8\n"
+    ),
+    "what the libraries offer": (
+        "from importlib.metadata import entry_points\n\ndef f(images):\n"
+        "    (found,) = entry_points(group='asked.numbers')\n    return images * float(found.value.removeprefix('n'))\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_code_asks_about_libraries_is_seen(notebook: Notebook, name: str) -> None:
+    """None of their modules is imported, so that their releases alone say nothing."""
+    notebook.write("mine.py", ASKED[name])
+    caches = [
+        libraries.installed,
+        libraries._recorded,
+        libraries._tops_of,
+        libraries._unlisted,
+        libraries._entry_points,
+    ]
+    found = []
+    for value in ("0.5", "0.8"):
+        for old in notebook.folder.glob("*.dist-info"):
+            shutil.rmtree(old)
+        for library in ("asked_lib", *(["asked_lib2"] if value == "0.8" else [])):
+            info = f"{library}-{value}.dist-info"
+            notebook.write(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {library}\nVersion: {value}\n")
+            notebook.write(f"{info}/RECORD", f"{info}/METADATA,,\n")
+        notebook.write(f"asked_lib-{value}.dist-info/entry_points.txt", f"[asked.numbers]\nk = n{value}\n")
+        for cache in caches:
+            cache.cache_clear()
+        assert notebook.run().status == "complete"
+        found.append(notebook.value())
+        assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+        notebook.new_process()
+    for cache in caches:
+        cache.cache_clear()
+    assert found[0] != pytest.approx(found[1], rel=1e-3)
+
+
 # What docs/concepts.md lists as unseen ---------------------------------------------------------------------------
 
 UNSEEN = {
@@ -551,6 +612,14 @@ UNSEEN = {
     "a file that a program reads": (
         f"import subprocess\n\ndef f(images):\n    k = subprocess.check_output(['cat', HERE / NAME])\n{READS}",
         lambda folder, value: (folder / "config").write_text(f"0.{value}"),
+    ),
+    "a file in a folder that the source names, which a program reads": (
+        "import subprocess\n\ndef f(images):\n"
+        f"    k = subprocess.check_output(['sh', '-c', 'cat *'], cwd=HERE / 'feats.lmdb')\n{READS}",
+        lambda folder, value: (
+            (folder / "feats.lmdb").mkdir(exist_ok=True),
+            (folder / "feats.lmdb" / "data.mdb").write_text(f"0.{value}"),
+        ),
     ),
     "a file that C code opens": (
         f"import h5py\n\ndef f(images):\n    with h5py.File(HERE / NAME) as file:\n        k = file['k'][()]\n{READS}",

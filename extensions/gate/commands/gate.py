@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +25,7 @@ EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
 _HEADER = ("tier", "setting", "n", "baseline", "gain", "interval", "margin", "", "would show", "if equal")
 _NAMED = 5
-SMALL = 0.05  # a smaller margin may have been meant as a fraction
+SMALL = 0.05  # a margin up to this may have been meant as a fraction
 
 
 @store_command
@@ -114,12 +115,16 @@ def _notes(found: Decision) -> list[str]:
     from testbed.extensions.gate.policy import MUST
 
     notes = [f"{_where(row)}: {row.why}" for row in found.rows if row.why]
-    small = sorted({row.rule.margin for row in found.rows if row.points and 0 < row.rule.margin < SMALL})
+    small = sorted({row.rule.margin for row in found.rows if row.points and 0 < row.rule.margin <= SMALL})
     notes += [
         f"margin {number:g}: points? It accepts a loss of {number:g} % of the samples; for {100 * number:g} % write"
         f" {100 * number:g}"
         for number in small
     ]
+    judged = Counter((row.rule.tier, row.score, _where(row)) for row in found.rows if row.change is not None)
+    repeated = [where for (_, _, where), number in judged.items() if number > 1]
+    if repeated:
+        notes.append(f"several rules judge {_listed(repeated)}: none of them replaces another, each has to hold")
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:
         notes.append(f"these cannot fail, since no loss would be shown with so few samples: {_listed(blind)}")
     if not any(row.rule.tier == MUST for row in found.rows) and found.cost is None:

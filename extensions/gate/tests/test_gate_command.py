@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from cli_world import in_process
 from stored_cells import put, samples_of, saying
 
 from testbed.db.store import Store
+from testbed.entities import Score
 
 COUNT = 400
 TARGETS = [0, 1] * (COUNT // 2)
@@ -127,6 +129,7 @@ def test_a_missing_result_decides_nothing(store, gate):
         ("parameters: no\nmargin: 1\nrules: [val]\n", "parameters: expected a number above 0, got False"),
         ("margin: 2\nrules: [{setting: 3}]\n", "rule 1: expected a setting or a pattern, got 3"),
         ("margin: 2\nrules: [{on: val}]\n", "rule 1: unknown key True"),  # what YAML takes "on" for
+        ("margin: 1%\nrules: [val]\n", "got '1%'; write it without %: margins are in points, alpha is a fraction"),
         ("[1, 2", "cannot be read as YAML"),
         ("- 1", "expected alpha, margin, parameters, rules, got [1]"),
         ("margin: 2\nrules: [nothing*]\n", "nothing*"),
@@ -165,12 +168,24 @@ def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
     assert "margin 0.02: points? It accepts a loss of 0.02 % of the samples; for 2 % write 2" in (
         gate("margin: 0.02\nrules: [val]\n", "same").stderr
     )
-    for sound in ("0.05", "0", "2"):
+    assert "margin 0.05: points?" in gate("margin: 0.05\nrules: [val]\n", "same").stderr
+    for sound in ("0.06", "0", "2"):
         assert "points?" not in gate(f"margin: {sound}\nrules: [val]\n", "same").stderr
 
 
-def test_advice_names_the_keys_of_a_rule(gate):
-    said = gate("margin: 1\nrules: [{setting: val, by: nothing}, {setting: val, score: nothing}]\n", "same").stderr
+def test_rules_that_judge_the_same_are_named(gate):
+    several = "several rules judge val: none of them replaces another, each has to hold"
+    assert several in gate("margin: 1\nrules: [v*, {setting: val, margin: 9}]\n", "same").stderr
+    assert "several rules" not in gate("margin: 1\nrules: [val, {setting: val, tier: should}]\n", "same").stderr
+
+
+def test_advice_names_the_keys_of_a_rule(store, gate):
+    for model in ("old", "same"):
+        length = Score("length", np.arange(2.0), "own@1")
+        put(store, model, "texts", samples_of([0, 1]), saying([0, 1]), scores=[length])
+    rules = "[{setting: val, by: nothing}, {setting: val, score: nothing}, {setting: texts, score: length}]"
+    said = gate(f"margin: 1\nrules: {rules}\n", "same").stderr
     assert "by: takes: class" in said
+    assert "old on val has no per-sample score 'nothing'; it has" in said
     assert "better: higher or better: lower says it (in the rule of the policy)" in said
     assert "--" not in said

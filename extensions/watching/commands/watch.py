@@ -232,7 +232,7 @@ def _watched(watch: Watch) -> int:
 
 def _ending(watch: Watch) -> str:
     done, counts = watch.summary, watch.files.counts
-    parts = [f"{count(len(done.evaluated), 'checkpoint')} evaluated, {done.here:,} of them by this watch"]
+    parts = [f"{count(len(done.evaluated), 'checkpoint')} evaluated, {len(done.here):,} of them by this watch"]
     for number, noun, fate in (
         (len(done.failed), "evaluation", "failed"),
         (counts["waiting"], "file", "waiting"),
@@ -285,6 +285,8 @@ def _line(row: CheckpointComparison) -> str:
 
     spec, point = row.curve.spec, row.point
     value = f"{spec.name} {metric_value(point.value, spec.unit)}"
+    if row.not_finite:
+        value += f" (NaN or infinite outputs for {row.not_finite:,} of {count(point.n or row.not_finite, 'sample')})"
     return "  ".join([label_of(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
 
 

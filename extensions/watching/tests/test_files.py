@@ -49,7 +49,7 @@ def test_an_overwritten_file_is_evaluated_again():
     assert files.look(101, {FILES[1]: (5, 0)}) == []
     assert files.next(200) is None
     (line,) = files.look(300, {FILES[1]: (5, 299)})
-    assert "overwritten" in line
+    assert "written again" in line
     assert (files.next(305), files.next(310)) == (None, FILES[1])
 
 

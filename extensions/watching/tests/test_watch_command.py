@@ -10,6 +10,8 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+import timm
+import torch
 from cli_world import in_process
 from stored_cells import put, samples_of, saying
 from watched_run import ARCH, LOOKS, WatchProcess, trained, write
@@ -308,6 +310,22 @@ def numbers(path):
             (each.model, each.eval_setting, each.metric, each.slice): (each.value, each.n, each.stderr)
             for each in store.results.find()
         }
+
+
+def test_a_broken_checkpoint_is_called_so_and_one_that_is_written_again_counts_once(tmp_path, watch):
+    """As of a training run that met NaN, was resumed, and wrote the same step again."""
+    network = timm.create_model("test_resnet", num_classes=10)
+    torch.save(network.state_dict(), tmp_path / "sound.pt")
+    broken = {name: value * torch.nan for name, value in network.state_dict().items()}
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    torch.save(broken, tmp_path / "runs" / "a" / "epoch_1.pt")
+    hook = ("--on-new-best", "cp sound.pt {path}")
+    done = watch("runs/*/epoch_*.pt", "--on", "digits", *COMMON, "--idle", "0.5", *hook)
+    first, second = done.stdout.splitlines()
+    assert "top1 0.00 % (NaN or infinite outputs for 60 of 60 samples)" in first
+    assert "NaN" not in second
+    assert "epoch_1.pt was written again" in done.stderr
+    assert "1 checkpoint evaluated, 1 of them by this watch" in done.stderr
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ torch.hub, a module imported by its name. The built network shows what that code
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,9 @@ from testbed.tracing import own_code
 
 # What transformers keeps in a configuration about where it was loaded from, and by which version of what.
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
+
+# Makes a name of TorchScript unique within the process, by the order of loading.
+_MANGLED = re.compile(r"___torch_mangle_\d+\.")
 
 
 def structure_of(network: Any) -> Any:
@@ -72,6 +76,7 @@ class _StructureDescriber(Describer):
         code = getattr(type(module), "code", None)
         if isinstance(code, property) and type(module).__module__.startswith("torch.jit"):
             described.append(self._code_of(module))
+            described += [beside] if (beside := self._scripted_beside(module)) else []
         return described
 
     def _class_of(self, module: Any) -> Any:
@@ -107,11 +112,31 @@ class _StructureDescriber(Describer):
 
     def _code_of(self, module: Any) -> Any:
         """The text of a scripted module, and the constants in it."""
-        try:
-            text, constants = module.code_with_constants
-        except Exception:  # it has no forward method
-            return None
-        return [str(text), self.attempt(dict(constants.const_mapping))]
+        return self._text_and_constants("forward", module) if module._c._has_method("forward") else None
+
+    def _scripted_beside(self, module: Any) -> dict[str, Any]:
+        """What a scripted module has beside its weights, parts and forward method: other methods, and values."""
+        import torch
+
+        kept = (module._parameters, module._buffers, module._modules)
+        known = {"training", *torch_bookkeeping(), *(name for group in kept for name in group.keys())}  # noqa: SIM118
+        kind: Any = torch._C.ConcreteModuleType.from_jit_type(module._c._type())
+        names = kind.get_attributes().keys() - known
+        values = self.fields_of({name: value for name in names if (value := getattr(module, name)) is not None})
+        methods = {
+            f"{name}()": self._text_and_constants(name, module)
+            for name in module._c._method_names()
+            if name != "forward"
+        }
+        return values | methods
+
+    def _text_and_constants(self, name: str, module: Any) -> list[Any]:
+        """The text of a method and its constants; its whole graph if it refers to others' texts."""
+        method = module._c._get_method(name)
+        text, constants = method.code_with_constants
+        if "__torch__" in text:  # functions or classes, which the text names in a form that depends on what is loaded
+            text = _MANGLED.sub("", method.inlined_graph.str(False))
+        return [text, self.attempt(dict(constants))]
 
     def _tensors(self, network: Any) -> Any:
         return {name: self.attempt(value, type_name(value)) for name, value in network.state_dict().items()}
