@@ -206,18 +206,24 @@ def warm_up() -> None:
     The definition files are imported (each program still asks for them), a toy is evaluated, and what SQLAlchemy makes
     of a statement is kept for all databases of a kind. What was noted of files and reads meanwhile is forgotten.
     """
+    from places import ROOT
     from toy import toy_catalog, toy_model, toy_setting
 
     from testbed.execution.progress import SilentProgress
     from testbed.graph.options import RunOptions
+    from testbed.installed import installed_points
     from testbed.provenance import uses
     from testbed.registry import registry
     from testbed.runner.run import run
-    from testbed.tracing import access_log, versions
+    from testbed.tracing import access_log, own_code, versions
 
     registry._state = "own definitions"  # or else a definition that looks at the registry would load the plug-ins
     registry._load_rooms()
     registry._state = "empty"
+    here = sys.path[0]
+    for sys.path[0] in (str(ROOT), str(ROOT / "tests" / "support" / "bin")):  # the folders of the programs
+        installed_points(own_code.PLUGIN_GROUP)
+    sys.path[0] = here
     share_statements()
     before = [set(noted) for noted in (access_log._noted, access_log._fresh)]
     with tempfile.TemporaryDirectory() as folder:
