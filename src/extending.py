@@ -32,11 +32,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from testbed.calls import reason_of
 from testbed.errors import ExtensionError
+from testbed.installed import installed_points
 
 GROUP = "testbed.extensions"
 ENV_NO_EXTENSIONS = "TESTBED_NO_EXTENSIONS"
@@ -96,7 +97,7 @@ def _installed() -> Mapping[str, Mapping[str, Sequence[EntryPoint]]]:
     points_by_kind: dict[str, dict[str, list[EntryPoint]]] = {}
     if os.environ.get(ENV_NO_EXTENSIONS):
         return points_by_kind
-    for entry_point in entry_points(group=GROUP):
+    for entry_point in installed_points(GROUP):
         kind, _, name = entry_point.name.partition(".")
         same = points_by_kind.setdefault(kind, {}).setdefault(name, [])
         if entry_point.value not in (other.value for other in same):  # a package may be found twice on the path

@@ -20,7 +20,7 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting",
 # The core from the ground up. A package is the first part of a module's name after testbed; it imports from those
 # before it.
 PACKAGES = """
-    arrays redaction errors process devices calls extending contracts visible canonical_text jsontext yamltext
+    arrays redaction errors process devices calls installed extending contracts visible canonical_text jsontext yamltext
     spreadsheet samples entities certificates metric_specs formatting inputs paths tracing plugins identity registry
     corruptions data models metrics answers standins.vlmevalkit db eval_settings standins provenance graph tasks
     planning scoring claims workers stored_results execution runner trackers console api cli __main__

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from testbed import extending
 from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
+from testbed.installed import installed_points
 from testbed.plugins import plugin_imports
 from testbed.plugins.import_names import is_for_originals
 from testbed.tracing import access_log
+from testbed.tracing.own_code import PLUGIN_GROUP
 from testbed.tracing.own_sources import OwnSources
 from testbed.tracing.patches import find_by, see_safetensors
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 PACKAGES = ("testbed.models", "testbed.eval_settings")
 MADE = "testbed.eval_settings.base.made:made"  # makes settings of others, see `testbed.registry.references`
 CHECK = "testbed.tasks.task_base:check_options"  # of what a setting says of its task
-ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
 FORMATS = {
@@ -79,7 +80,7 @@ def entry_points() -> Iterable[importlib.metadata.EntryPoint]:
     """The installed plug-ins, unless they are disabled."""
     if os.environ.get(ENV_NO_PLUGINS):
         return ()
-    return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    return installed_points(PLUGIN_GROUP)
 
 
 def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalog) -> None:

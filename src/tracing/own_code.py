@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
 
+from testbed.installed import installed_points
+
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
 # source, wherever testbed is installed. Those in the rest of it (also in the packages' folders and ``*_base`` modules)
 # count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
@@ -149,7 +151,4 @@ def top_modules(place: str) -> tuple[list[str], bool]:
 @lru_cache(maxsize=1)
 def _plugin_packages() -> frozenset[str]:
     """The top-level packages of installed plug-ins; they define things, so their code counts."""
-    import importlib.metadata  # takes as long as all the others
-
-    points = importlib.metadata.entry_points(group=PLUGIN_GROUP)
-    return frozenset(point.module.partition(".")[0] for point in points)
+    return frozenset(point.module.partition(".")[0] for point in installed_points(PLUGIN_GROUP))

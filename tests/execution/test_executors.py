@@ -32,7 +32,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package with an executor, as if it were installed."""
     entry = importlib.metadata.EntryPoint("executor.mine", f"{__name__}:Mine", extending.GROUP)
     known = importlib.metadata.entry_points(group=extending.GROUP)
-    monkeypatch.setattr(extending, "entry_points", lambda group: (*known, entry))
+    monkeypatch.setattr(extending, "installed_points", lambda group: (*known, entry))
     extending._installed.cache_clear()
     RAN.clear()
     yield

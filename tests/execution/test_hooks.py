@@ -39,7 +39,7 @@ def test_hooks_of_extensions_see_every_cell_and_a_faulty_one_is_one_line(lab, mo
     monkeypatch.setitem(sys.modules, "stranger", module)
     points = {"hook.counter": "stranger:Counter", "hook.faulty": "stranger:Faulty"}
     own = [extending.EntryPoint(name, value, extending.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(extending, "entry_points", lambda group: own)
+    monkeypatch.setattr(extending, "installed_points", lambda group: own)
     extending._installed.cache_clear()
     try:
         notes = []

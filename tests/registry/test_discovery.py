@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import re
 import subprocess
@@ -462,10 +461,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes it look as if packages with these entry points were installed."""
 
     def install(*entry_points: EntryPoint) -> None:
-        def found(*, group: str) -> list[EntryPoint]:
+        def found(group: str) -> list[EntryPoint]:
             return list(entry_points) if group == "testbed.plugins" else []
 
-        monkeypatch.setattr(importlib.metadata, "entry_points", found)
+        monkeypatch.setattr(discovery, "installed_points", found)
 
     return install
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
@@ -18,6 +16,7 @@ import postgres_server
 import psycopg
 import pytest
 import sqlalchemy as sa
+from warm_python import StartedProgram, WarmPython
 
 from testbed.data.source import dataset_of
 from testbed.db import tables
@@ -178,22 +177,14 @@ def raw() -> Callable[[Any], AbstractContextManager[sa.Connection]]:
 
 
 @pytest.fixture
-def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start_python(warm_python: WarmPython, tmp_path: Path) -> Iterator[Callable[..., StartedProgram]]:
     """A function that starts a Python program, given as text, with its arguments; those left over are killed."""
     started = []
 
-    def start(program: str, *arguments: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+    def start(program: str, *arguments: object) -> StartedProgram:
+        started.append(warm_python.start(program, [str(each) for each in arguments], tmp_path))
+        return started[-1]
 
     yield start
     for process in started:
-        process.kill()
-        process.communicate()
+        process.close()

@@ -18,6 +18,7 @@ import multiprocessing.util
 import os
 import runpy
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 HEAVY = (
@@ -45,6 +46,7 @@ HEAVY = (
 
 LIMIT = 400  # seconds for a program; a test has 600
 
+WITHOUT_WORKERS = ("db.py", "given.py")
 STARTING_WORKERS = frozenset({"run", "watch", "corrupt", "rescore", "verify"})  # commands of testbed
 LARGE_PAGE, MADV_COLLAPSE = 1 << 21, 25
 
@@ -80,8 +82,9 @@ class WarmPython:
         # Under names that no source file says: those count as files that a program may read.
         out, err = (folder / f"{name}-{os.getpid()}" for name in (".stdout", ".stderr"))
         request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment), "anew": anew}
-        self._link.sendall(json.dumps({**request, "out": str(out), "err": str(err)}).encode() + b"\n")
+        self._link.sendall(json.dumps({**request, "files": [os.devnull, str(out), str(err)]}).encode() + b"\n")
         try:
+            self._answers.readline()  # its number
             code = json.loads(self._answers.readline())
         except BaseException:  # a test's time is over, say: the next program is not to be given this one's answer
             self._answers.close()
@@ -93,6 +96,14 @@ class WarmPython:
         err.unlink()
         return subprocess.CompletedProcess(request["argv"], code, *told)
 
+    def start(self, text: str, words: Sequence[str], folder: Path) -> StartedProgram:
+        """Starts a program, given as text, that imports no module of the tests and starts no workers."""
+        number = len(list(folder.glob("given-*")))
+        home = folder / f"given-{number}"
+        home.mkdir()
+        (home / "given.py").write_text(text)
+        return StartedProgram(self._address, home, words)
+
     def close(self) -> None:
         """Ends what serves this client; whoever needs a server after the one that started it starts another."""
         self._answers.close()
@@ -103,6 +114,55 @@ class WarmPython:
             self._address.with_suffix(".started").unlink()
             self._server.stdin.close()
             self._server.wait(timeout=30)
+
+
+class StartedProgram:
+    """A program that runs beside the test, with pipes to it, as `subprocess.Popen` of a Python has them.
+
+    Args:
+        address: Of the server's socket.
+        home: Has the program, and gets its pipes.
+        words: The program's arguments.
+    """
+
+    def __init__(self, address: Path, home: Path, words: Sequence[str]) -> None:
+        pipes = [home / name for name in ("stdin", "stdout", "stderr")]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        argv = [str(home / "given.py"), *words]
+        request = {"argv": argv, "folder": os.getcwd(), "environment": dict(os.environ), "anew": False}
+        self.returncode: int | None = None
+        self._link = _connected(address)
+        self._link.sendall(json.dumps({**request, "files": [str(pipe) for pipe in pipes]}).encode() + b"\n")
+        self._answers = self._link.makefile("r")
+        self.pid = int(self._answers.readline())
+        self.stdin = pipes[0].open("w")  # in the order in which the program opens them: each waits for the other
+        self.stdout, self.stderr = pipes[1].open(), pipes[2].open()
+
+    def poll(self) -> int | None:
+        """Its exit code if it has ended."""
+        if self.returncode is None and select.select([self._link], [], [], 0)[0]:
+            self.returncode = int(self._answers.readline())
+        return self.returncode
+
+    def kill(self) -> None:
+        """Ends it, if it has not ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def communicate(self, timeout: float = 60) -> tuple[str, str]:
+        """Waits for its end; returns what is left to read of its output and errors, which must fit into pipes."""
+        self.stdin.close()
+        if self.returncode is None:
+            self._link.settimeout(timeout)
+            self.returncode = int(self._answers.readline())
+        return self.stdout.read(), self.stderr.read()
+
+    def close(self) -> None:
+        """Ends it if that is needed, and closes what led to it."""
+        self.kill()
+        for each in (self.stdin, self.stdout, self.stderr, self._answers, self._link):
+            each.close()
 
 
 def _connected(address: Path) -> socket.socket:
@@ -146,18 +206,24 @@ def warm_up() -> None:
     The definition files are imported (each program still asks for them), a toy is evaluated, and what SQLAlchemy makes
     of a statement is kept for all databases of a kind. What was noted of files and reads meanwhile is forgotten.
     """
+    from places import ROOT
     from toy import toy_catalog, toy_model, toy_setting
 
     from testbed.execution.progress import SilentProgress
     from testbed.graph.options import RunOptions
+    from testbed.installed import installed_points
     from testbed.provenance import uses
     from testbed.registry import registry
     from testbed.runner.run import run
-    from testbed.tracing import access_log, versions
+    from testbed.tracing import access_log, own_code, versions
 
     registry._state = "own definitions"  # or else a definition that looks at the registry would load the plug-ins
     registry._load_rooms()
     registry._state = "empty"
+    here = sys.path[0]
+    for sys.path[0] in (str(ROOT), str(ROOT / "tests" / "support" / "bin")):  # the folders of the programs
+        installed_points(own_code.PLUGIN_GROUP)
+    sys.path[0] = here
     share_statements()
     before = [set(noted) for noted in (access_log._noted, access_log._fresh)]
     with tempfile.TemporaryDirectory() as folder:
@@ -198,22 +264,21 @@ def answer(link: socket.socket) -> None:
         if pid == 0:
             os.close(link.fileno())
             become(**json.loads(line))
+        link.sendall(b"%d\n" % pid)
         _, status = os.waitpid(pid, 0)
         link.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
 
-def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool, out: str, err: str) -> None:
+def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool, files: list[str]) -> None:
     """Turns this process into the program; never returns."""
     sys.argv, sys.path[0] = argv, os.path.dirname(argv[0])
     for name in [name for name in sys.modules if anew and name.partition(".")[0] == "testbed"]:
         del sys.modules[name]
     code: object = 1
     try:
-        for path, descriptor in ((os.devnull, 0), (out, 1), (err, 2)):
-            os.dup2(
-                os.open(path, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor
-            )
+        for descriptor, path in enumerate(files):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC if descriptor else os.O_RDONLY), descriptor)
         faulthandler.dump_traceback_later(LIMIT, exit=True, file=2)
         os.chdir(folder)
         if not anew:  # a program begins now: what lies there already is not a result of it
@@ -252,7 +317,7 @@ def may_start_workers(argv: Sequence[str]) -> bool:
     name, words = os.path.basename(argv[0]), argv[1:]
     if "inline" in words:
         return "--workers" in words  # that read images
-    return name != "db.py" and (name != "testbed" or not STARTING_WORKERS.isdisjoint(words))
+    return name not in WITHOUT_WORKERS and (name != "testbed" or not STARTING_WORKERS.isdisjoint(words))
 
 
 def fork_the_fork_server() -> None:
@@ -263,22 +328,52 @@ def fork_the_fork_server() -> None:
         ours.close()
         given, descriptors, *_ = socket.recv_fds(theirs, 1 << 16, 2)
         if given:
-            preload, more = ast.literal_eval(given.decode())
-            multiprocessing.forkserver.main(*descriptors, preload, **more)
+            fork_servers_by(fork_a_workers_fork_server)
+            become_a_fork_server(given.decode(), descriptors)
         os._exit(0)
     theirs.close()
+
+    def start(words: str, descriptors: Sequence[int]) -> int:
+        socket.send_fds(ours, [words.encode()], descriptors)
+        return waiting
+
+    fork_servers_by(start)
+
+
+def fork_servers_by(start: Callable[[str, Sequence[int]], int]) -> None:
+    """Has the next fork server be started by a function of its words and descriptors, not by a new Python."""
     spawn = multiprocessing.util.spawnv_passfds
 
-    def start(path: bytes, words: Sequence[str], descriptors: Sequence[int]) -> int:
+    def instead(path: bytes, words: Sequence[str], descriptors: Sequence[int]) -> int:
         if "forkserver import main" not in words[-1]:
             return spawn(path, words, descriptors)
         multiprocessing.util.spawnv_passfds = spawn  # another one starts anew
-        call = ast.parse(words[-1]).body[1].value
-        more = [each.value for each in call.keywords]
-        socket.send_fds(ours, [f"({ast.unparse(call.args[2])}, {ast.unparse(more[0])})".encode()], descriptors)
-        return waiting
+        return start(words[-1], descriptors)
 
-    multiprocessing.util.spawnv_passfds = start
+    multiprocessing.util.spawnv_passfds = instead
+
+
+def become_a_fork_server(words: str, descriptors: Sequence[int]) -> None:
+    """Serves as the fork server that a new Python would be, told the same words."""
+    call = ast.parse(words).body[1].value
+    preload, more = ast.literal_eval(call.args[2]), ast.literal_eval(call.keywords[0].value)
+    multiprocessing.forkserver.main(*descriptors, preload, **more)
+
+
+def fork_a_workers_fork_server(words: str, descriptors: Sequence[int]) -> int:
+    """Forks, from a worker that has no job's files yet, the server of the processes that read images for it."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            kept = sorted({0, 1, 2, *descriptors})
+            for before, after in zip(kept, [*kept[1:], os.sysconf("SC_OPEN_MAX")], strict=True):
+                os.closerange(before + 1, after)  # the run must see that the worker has ended
+            multiprocessing.forkserver._forkserver.__init__()  # its lock is held by who asks for the server
+            sys.modules.pop("testbed.process.fork_server", None)  # which ends this one with the worker
+            become_a_fork_server(words, descriptors)
+        finally:
+            os._exit(0)
+    return pid
 
 
 if __name__ == "__main__":
