@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from testbed.answers import languages
 from testbed.answers.published.choice import FAILURE, REFUSALS
+from testbed.canonical_text import plain
 from testbed.models.base.thoughts import final_part
 
-# Full-width letters, digits and punctuation; quotes and brackets of other languages.
-_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
-    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0،؛؟।", ' .,""""[]""\'\'- ,;?.', strict=True)
-}
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
 _HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|mark|center|font)(?:\s[^<>]{0,100})?>", re.IGNORECASE)
@@ -67,7 +64,7 @@ def final_text(text: str) -> tuple[str | None, str]:
         return None, "failure"
     if any(refusal in final for refusal in REFUSALS):
         return None, "refusal"
-    final = final if final.isascii() else final.translate(_ASCII)
+    final = plain(final)
     final = _HTML.sub("", final) if "</" in final else final
     return (_STYLE.sub(r"\1", final) if "\\" in final else final).strip(), ""
 
