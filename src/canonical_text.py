@@ -12,9 +12,10 @@ _STYLED = (*range(0x24B6, 0x24EA), *range(0x1D400, 0x1D800), *range(0x1F130, 0x1
 _LATIN = {code: unicodedata.normalize("NFKC", chr(code)) for code in _STYLED}
 _PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
     **{code: letter for code, letter in _LATIN.items() if letter.isascii() and letter.isalnum()},
-    **{ord(wide): narrow for wide, narrow in zip("\u3000。、【】−\xa0،؛؟।", " .,[]- ,;?.", strict=True)},
+    **{code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)},  # ligatures
+    **{ord(wide): narrow for wide, narrow in zip("\u3000。、【】−‐‑\xa0،؛؟।", " .,[]--- ,;?.", strict=True)},
 }
-_QUOTES = {'"': dict.fromkeys(map(ord, "「」『』“”"), '"'), "'": dict.fromkeys(map(ord, "‘’"), "'")}
+_QUOTES = {'"': dict.fromkeys(map(ord, "「」『』“”„‟«»"), '"'), "'": dict.fromkeys(map(ord, "‘’‚‛"), "'")}
 
 
 def canonical(text: str) -> str:
