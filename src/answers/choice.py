@@ -38,7 +38,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$|[不别勿]\s*[能应该会可要]?$",
+    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$|[不别勿非没]\s*[能应该会可要太]{0,3}$",
     re.IGNORECASE,
 )  # before "answer is"
 
@@ -69,6 +69,7 @@ _IT_IS = re.compile(
 _ELEMENT = re.compile(r"<([^\W\d][\w:.-]{0,60})(?:\s[^<>]{0,200})?>(.+)</\1>\s*(\S.*)", re.DOTALL | re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
 _STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
+_NEGATIVE = languages.NO | languages.INCORRECT | {"false"}
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 
 _TWO = dict.fromkeys("AB", "")  # options whose texts are not in columns
@@ -161,7 +162,8 @@ def _last_said(named: Options, final: str) -> Found | None:
     """Returns the rest of an answer after it took something back; `_NOTHING` if there is none; None if it did not."""
     sentence = denied(final)
     said = _read(named, sentence) if sentence else None
-    if said is not None and said[0] == (_read(named, final) or said)[0]:
+    agrees = said is not None and comparable(named.texts.get(said[0] or "", "")) in _NEGATIVE  # "No, it is not."
+    if said is not None and not agrees and said[0] == (_read(named, final) or said)[0]:
         return _NOTHING, "none"
     taken = last_word(final)
     if taken is None:

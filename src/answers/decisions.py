@@ -202,7 +202,7 @@ def without_asides(text: str) -> str:
 
 
 def without_suppositions(text: str) -> str:
-    """A text in which letters of what would be right in another case are crossed out: "If it were red, it would be A"."""
+    """A text without the letters of what would be right in another case: "If it were red, it would be A"."""
 
     def crossed(match: re.Match[str]) -> str:
         start, end = (place - match.start() for place in match.span("then" if match["then"] else "first"))

@@ -117,7 +117,7 @@ class Options:
                 return letter, "letter"
             if said and option.strip(EDGES):  # the letter of one option, and the text of another
                 return SEVERAL, "letter"
-        last = _LETTER_LAST.search(core)
+        last = _LETTER_LAST.search(core) if len(core) < 1000 else None
         if last and self._comparable.get(last[1]) == _flat(core[: last.start()]):  # "dog (B)"
             return last[1], "letter"
         return None
@@ -138,9 +138,12 @@ class Options:
         return []
 
     def _numbers(self, flat: str) -> set[str]:
-        """Returns the options that are numbers in a text."""
+        """Returns the options that are numbers in a text; of a calculation its result."""
         if not self._quantities:
             return set()
+        result = sole_quantity(flat)
+        if result is not None:
+            return set(self._same(result))
         numbers = (phrase.quantity for phrase in phrases(flat) if phrase.quantity is not None and not phrase.negated)
         return {letter for number in numbers for letter in self._same(number)}
 

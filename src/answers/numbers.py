@@ -21,7 +21,9 @@ _EQUAL = 1e-9  # relative difference of numbers that are written otherwise
 _CONFIDENCES = [*(0.5 + number * ((0.95 - 0.5) / 9) for number in range(9)), 0.95]
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)|≈|\\approx\b")
 # Other results than the last: "x = 3 or x = -3"
-_RESULT_BEFORE = re.compile(r"=[^=,;]{1,60}(?:[,;]|\b(?:or|and|,\s*and)\b|\\text\{\s*(?:or|and)\s*\})\s*(?:or|and)?\s*[A-Za-z]\w{0,8}'?\s*$")
+_RESULT_BEFORE = re.compile(
+    r"=[^=,;]{1,60}(?:[,;]|\b(?:or|and|,\s*and)\b|\\text\{\s*(?:or|and)\s*\})\s*(?:or|and)?\s*[A-Za-z]\w{0,8}'?\s*$"
+)
 _HENCE = re.compile(
     r"[,.;:]\s+(?:and\s+)?(?:so(?!\s+(?:far|that|many|much))|thus|therefore|hence|altogether|in\s+(?:total|all)"
     r"|for\s+a\s+total|(?:the|a)\s+total)\b",

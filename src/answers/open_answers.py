@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import references
+from testbed.answers.numbers import is_another_value, with_plain_numbers
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
-from testbed.answers.numbers import is_another_value, with_plain_numbers
 from testbed.answers.quantities.phrases import is_part
 from testbed.answers.quantities.quantity import quantity
 from testbed.answers.texts import bare, comparable, edit_distance, final_text, marked, places, short_answer

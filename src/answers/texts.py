@@ -38,6 +38,7 @@ _BEGINNINGS = re.compile(
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
 
+_MOST_ENDS = 5  # tokens
 _MOST_BOXES, _LONGEST_BOX = 20, 4000  # from the last on; characters
 _ESCAPED = re.compile(r"\\([%$#&_])")
 _WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
@@ -78,10 +79,11 @@ def final_text(text: str) -> tuple[str | None, str]:
 
 def _without_end(text: str) -> str:
     """A text without the tokens that end a turn (``</s>``, ``<end_of_turn>``), unless it is nothing else."""
-    while (match := _END.search(text[-40:])) and not (match[1] and f"<{match[1]}" in text):
-        rest = text[: len(text) - len(match[0])].rstrip()
-        if not rest:
-            return text
+    for _ in range(_MOST_ENDS):
+        match = _END.search(text[-40:])
+        rest = text[: len(text) - len(match[0])].rstrip() if match else ""
+        if match is None or not rest or (match[1] and f"<{match[1]}" in text):
+            break
         text = rest
     return text
 
@@ -145,7 +147,9 @@ def open_answer(text: str) -> tuple[str | None, str]:
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
             content, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
-            content = content if content.startswith(("*", "_", "`")) else content.rstrip().rstrip("*_`")  # its end alone
+            content = (
+                content if content.startswith(("*", "_", "`")) else content.rstrip().rstrip("*_`")
+            )  # its end alone
             content = _IS_AFTER.sub("", content) or content
     content = bare(content)
     return (content, method) if content else (None, "none")
@@ -156,6 +160,7 @@ def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]
     answer, method = open_answer(text)
     if answer is None:
         return None, method
+    references = [plain(reference) for reference in references]
     answer = answer if any(_POLITE.search(reference) for reference in references) else _POLITE.sub("", answer)
     for lead in (_LEAD, _ABOUT):
         match = lead.match(answer)

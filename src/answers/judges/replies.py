@@ -48,9 +48,12 @@ _ANSWER_IS = re.compile(rf"(?:(?!not?\b)\w+\s+){{0,2}}?{languages.ANSWER_IS}", r
 _ANY_LABEL = re.compile(r"(?!.*(?:\bnot\b|n't))[^\W\d_][^\W\d_]*(?: [^\W\d_]+){0,4}[*_ ]*:", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(\[]([^()\[\]]*[^\W\d_]{2}[^()\[\]]*)[)\]]\s*\.?$")
 _SCORE = re.compile(
-    r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?|pts?|分|点|점)?\s*[.!]?", re.IGNORECASE
+    r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?|pts?|分|点|점)?\s*[.!]?",
+    re.IGNORECASE,
 )
-_REASON = re.compile(r"(?P<said>[\d.,]*\d(?:\s*/\s*1(?:\.0+)?)?|[^\W\d_]{4,})[*_`\"']*(?:\s+[–—-]\s|[:;,]\s|\s+\(|\s+because\b)(?P<why>.*)")
+_REASON = re.compile(
+    r"(?P<said>[\d.,]*\d(?:\s*/\s*1(?:\.0+)?)?|[^\W\d_]{4,})[*_`\"']*(?:\s+[–—-]\s|[:;,]\s|\s+\(|\s+because\b)(?P<why>.*)"
+)
 _LABEL_SCALE = re.compile(r"\s*\(([^()]{1,40})\)(?=\s*[:=])")
 _OTHER_VERDICT = re.compile(
     r"correct|wrong|right|true|false|accura|error|mistak|partial|\b(?:not?|but|however|although|except|only)\b|n't|不|错|錯",

@@ -34,7 +34,9 @@ _RANGE = re.compile(r"-?[\d.,]+\s*[-–—~]\s*-?[\d.,]+|[\d.,]+\s*:\s*[\d.,]+|.
 _DATE = re.compile(r"\d+(?:[-/]\d+){2,}|\d+(?:\.\d+){2,}")
 _DECADE = re.compile(r"[12]\d\d0\s?'?s")
 _OF_ONE = re.compile(r"(half|(?:a|one|two|three)\s+\w+\s+of)\s+an?", re.IGNORECASE)  # "half a metre"
-_BEFORE_UNIT = re.compile(r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[\d百千万萬亿億兆천만억])\s*(?=[\u3041-\ud7a3])|(?<=[A-Za-z])\s+(?=\S)")
+_BEFORE_UNIT = re.compile(
+    r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[\d百千万萬亿億兆천만억])\s*(?=[\u3041-\ud7a3])|(?<=[A-Za-z])\s+(?=\S)"
+)
 
 
 @dataclass(frozen=True)

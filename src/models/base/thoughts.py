@@ -43,11 +43,15 @@ _FINAL = (
     r"|<\|start\|>\s*assistant\s*<\|message\|>"
 )
 _BEGINS = (
-    rf"◁think(?:ing)?▷|<\|im_start\|>\s*(?:think|thought|thinking|reasoning|analysis)\b|<unused94>|<\|channel>(?:\s*(?:thought|thinking|analysis)\b)?|{_ANALYSIS}"
+    r"<\|im_start\|>\s*(?:think|thought|thinking|reasoning|analysis)\b|"  # s1
+    rf"◁think(?:ing)?▷|<unused94>|<\|channel>(?:\s*(?:thought|thinking|analysis)\b)?|{_ANALYSIS}"
     # gpt-oss's channels without their control tokens: "analysisWe see a dog.assistantfinalB"
     r"|(?-i:\A\s*analysis(?=[A-Z]|[\s\S]*assistantfinal))"
 )
-_ENDS = rf"◁/think(?:ing)?▷|<\|im_start\|>\s*(?:answer|final)\b|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)|(?-i:^\.\.\.done thinking\.$)"
+_ENDS = (
+    r"<\|im_start\|>\s*(?:answer|final)\b|"
+    rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)|(?-i:^\.\.\.done thinking\.$)"
+)
 _MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE | re.MULTILINE)
 _SUMMARY = re.compile(r"\s*<summary>([^<]{1,80})</summary>", re.IGNORECASE)
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*(\w{1,40})[ \t]*\n[\s\S]*?(?:^(?P<end>\1)[ \t]*$|\Z)", re.MULTILINE)
