@@ -42,7 +42,8 @@ CHOICES: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
         ("Bです。", "B"), ("Bだと思います", "B"), ("Bが正解です。", "B"), ("選択肢B", "B"), ("AではなくBです。", "B"),
         ("AかBです", NO), ("B입니다.", "B"), ("B번입니다", "B"), ("A가 아니라 B입니다.", "B"), ("A 또는 B입니다", NO),
     ]),
-    (YES_NO, [("No idea", NO), ("There is no way to determine this.", NO), ("No, it is not.", "B"), ("No dog", "B"), ("No. That is not true.", "B"), ("Yes, but that is wrong.", NO)]),
+    (YES_NO, [("No idea", NO), ("There is no way to determine this.", NO), ("No, it is not.", "B"), ("No dog", "B"),
+        ("No. That is not true.", "B"), ("Yes, but that is wrong.", NO)]),
     (NUMBERS, [("In all there are 3.", "B"), ("2 on the left and 1 on the right, so 3 in total.", "B")]),
     (EQUATIONS, [("x = 3 or x = -3", NO), ("x=3", "A"), ("x = 3^3 = 27", "C")]),
     (PLACES, [("Top-left", "A"), ("In the bottom-right corner", "D"), ("top", NO)]),
@@ -73,7 +74,8 @@ def test_yes_or_no_is_meant(text: str, said: str | None) -> None:
 
 
 VALUES: list[tuple[str, float | None]] = [
-    ("There are 3 men and 4 women, so 7 in total.", 7), ("2 rows of 3, thus 6.", 6), ("There are 3 so far and 4 more.", NO),
+    ("There are 3 men and 4 women, so 7 in total.", 7), ("2 rows of 3, thus 6.", 6), 
+    ("There are 3 so far and 4 more.", NO),
     ("Not 7, but 8", 8), ("It is 8, not 7", 8), ("x=5, y=6", NO), ("x = 5 or x = 6", NO),
     ("a = 3, b = 4, so c = 5", 5), ("3 + 4 = 7", 7), ("the 2010s", NO), ("30s", 30), ("In 2015", 2015), ("√16", 4),
     ("\\sqrt{16}", 4), ("7\ufe0f\u20e3", 7), ("5个", 5), ("5人です", 5), ("5마리", 5), ("5万", 50000), ("1.5億", 1.5e8),
@@ -88,7 +90,8 @@ def test_which_number_is_meant(text: str, value: float | None) -> None:
 
 
 SHORT: list[tuple[str, str, str, float]] = [
-    ("exact", "Paris", "Response: Paris", 1), ("exact", "Paris", "ASSISTANT: Paris", 1), ("exact", "Paris", "# Paris", 1),
+    ("exact", "Paris", "Response: Paris", 1), ("exact", "Paris", "ASSISTANT: Paris", 1),
+    ("exact", "Paris", "# Paris", 1),
     ("exact", "Paris", "The capital in the picture is: Paris", 1), ("exact", "Paris", "Paris</s>", 1),
     ("vqa_accuracy", "Paris", "Final answer: **Paris**", 1), ("exact", "Paris", "«Paris»", 1),
     ("exact", "<div>", "<div>", 1), ("exact", "2.0", "2", 1), ("exact", "2", "2.0", 1), ("exact", "1000", "1,000", 1),

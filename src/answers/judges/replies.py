@@ -61,7 +61,7 @@ _OTHER_VERDICT = re.compile(
 )
 _SCALE = re.compile(
     r"\bscale\s+(?:of|from)?\s*[\d.]+\s*(?:to|-|–)\s*(\d+)(?:\.0+)?(?![\d.])"
-    r"|(?:to|-|–)\s*(\d+)(?:\.0+)?\s+scale\b|(\d+)[- ]point\s+scale\b",
+    r"|(?:to|-|–)\s*(\d+)(?:\.0+)?\s+scale\b|(?<!\d)(\d+)[- ]point\s+scale\b",
     re.IGNORECASE,
 )
 _UNIT_SCALE = re.compile(r"(?:\D*\b0(?:\.0+)?\s*(?:to|-|–|and)\s*|\D*)1(?:\.0+)?\D*")
