@@ -74,7 +74,7 @@ def test_yes_or_no_is_meant(text: str, said: str | None) -> None:
 
 
 VALUES: list[tuple[str, float | None]] = [
-    ("There are 3 men and 4 women, so 7 in total.", 7), ("2 rows of 3, thus 6.", 6), 
+    ("There are 3 men and 4 women, so 7 in total.", 7), ("2 rows of 3, thus 6.", 6),
     ("There are 3 so far and 4 more.", NO),
     ("Not 7, but 8", 8), ("It is 8, not 7", 8), ("x=5, y=6", NO), ("x = 5 or x = 6", NO),
     ("a = 3, b = 4, so c = 5", 5), ("3 + 4 = 7", 7), ("the 2010s", NO), ("30s", 30), ("In 2015", 2015), ("√16", 4),
