@@ -147,9 +147,8 @@ def open_answer(text: str) -> tuple[str | None, str]:
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
             content, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
-            content = (
-                content if content.startswith(("*", "_", "`")) else content.rstrip().rstrip("*_`")
-            )  # its end alone
+            if not content.startswith(("*", "_", "`")):  # "**Paris**" after "answer: **"
+                content = content.rstrip().rstrip("*_`")
             content = _IS_AFTER.sub("", content) or content
     content = bare(content)
     return (content, method) if content else (None, "none")

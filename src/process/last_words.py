@@ -21,8 +21,8 @@ def last_words() -> Iterator[None]:
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 sys.stdout.flush()
                 sys.stderr.write(
-                    f"Error: {caller.f_code.co_filename}, line {caller.f_lineno}, ended the process (os._exit({status}));"
-                    " what was stored is kept, and the same command goes on from there\n"
+                    f"Error: {caller.f_code.co_filename}, line {caller.f_lineno}, ended the process"
+                    f" (os._exit({status})); stored results are kept, and the same command continues\n"
                 )
                 sys.stderr.flush()
         leave(status)

@@ -37,7 +37,8 @@ CHOICES: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
         ("B è la risposta corretta.", "B"), ("B ist nicht die richtige Antwort", NO), ("B no es correcta", NO),
         ("B, weil es bellt und nicht miaut", "B"), ("B is not correct.", NO),
         # scripts without blanks
-        ("应该是B", "B"), ("我认为是B", "B"), ("应选择B。", "B"), ("B项", "B"), ("B正确", "B"), ("A错误，B正确", "B"),
+        ("应该是B", "B"), ("答案就是B", "B"),
+        ("我认为是B", "B"), ("应选择B。", "B"), ("B项", "B"), ("B正确", "B"), ("A错误，B正确", "B"),
         ("不是B而是A", "A"), ("A、B都可以", NO), ("B是错误的", NO), ("不应该是B", NO), ("図のAの部分が赤い", NO),
         ("Bです。", "B"), ("Bだと思います", "B"), ("Bが正解です。", "B"), ("選択肢B", "B"), ("AではなくBです。", "B"),
         ("AかBです", NO), ("B입니다.", "B"), ("B번입니다", "B"), ("A가 아니라 B입니다.", "B"), ("A 또는 B입니다", NO),

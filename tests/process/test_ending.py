@@ -131,5 +131,5 @@ def test_code_that_ends_the_process_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", EXITS], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (3, "out")
     assert re.fullmatch(
-        r"Error: <string>, line 9, ended the process \(os\._exit\(3\)\); what was stored .*\n", done.stderr
+        r"Error: <string>, line 9, ended the process \(os\._exit\(3\)\); stored results .*\n", done.stderr
     )
