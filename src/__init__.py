@@ -12,14 +12,20 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 if __name__ != "testbed":
     raise ImportError(f"import this package as 'testbed', not as {__name__!r} (pip install -e . makes it importable)")
 
 __path__[:] = map(os.path.realpath, __path__)  # an editable install finds this folder by a link (setup.py)
 
+_start = import_module("testbed.process.at_start")
+if _start.is_program():  # before other modules are imported, which takes a while
+    _start.leave_at_signals()
+
+TYPE_CHECKING = False  # type checkers take this name for that of typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from testbed.api.definitions import register_eval_setting, register_model
     from testbed.api.evaluate import evaluate
     from testbed.api.results import Results, results
@@ -28,9 +34,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_start = import_module("testbed.process.at_start")
-if _start.is_program():
-    _start.leave_at_signals()
 import_module("testbed.tracing.audit").install()  # what a script reads before its first evaluation also counts
 
 _LAZY = {

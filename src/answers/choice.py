@@ -14,8 +14,8 @@ from string import ascii_uppercase
 
 from testbed.answers import languages
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.decisions import denied, last_word, without_list
-from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
+from testbed.answers.decisions import approved, denied, last_word, without_list, without_suppositions
+from testbed.answers.named_options import DENIED_CLAUSE, LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
@@ -32,11 +32,13 @@ _STATED = re.compile(
     r"(?:(?:that|it(?:'s|\s+is)|only|just|us\s+with|me\s+with|with)\s+)*"
     rf"|\b(?:so|thus|therefore|hence|consequently)\b[,:]?\s+(?:it(?:'s|\s+is|\s+would\s+be)\s+)?{_BARE}"
     rf"|\?\s+{_BARE}(?=\S{{1,6}}\s*$)"
-    r"|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
+    rf"|\bbut\s+it(?:'s|\s+is)\s+{_BARE}"
+    r"|(?:是|为|為)\s*(?=[\"'(*]*(?-i:[A-Z])(?![A-Za-z\d]))"
+    r"|(?:故选|选择|选项|选|選択肢|선택지)\s*(?:是|为)?[:]?\s*",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$|[不别勿]\s*[能应该会可要]?$",
+    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$|[不别勿非没]\s*[能应该会可要太]{0,3}$",
     re.IGNORECASE,
 )  # before "answer is"
 
@@ -45,6 +47,16 @@ _REVERSED = re.compile(
     r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
     r"(?:correct|right|best|answer|accurate|appropriate|true)\b"
 )
+# The same in other languages: "B ist die richtige Antwort", "Bが正解です", "B选项"
+_REVERSED_ABROAD = re.compile(
+    rf"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?i:(?:{languages.ANY_IS})\s+(?:(?!(?:{languages.NOT_WORDS}|not|never)\s)[\w']+\s+){{0,3}}"
+    rf"(?:{languages.FOREIGN_NOUNS}|{languages.CORRECT_WORDS})(?!\w))"
+)
+_REVERSED_WIDE = re.compile(
+    rf"(?<![A-Za-z\d])([A-Z])[\"*)\]]*\s*(?:选项|項|项|番|번)?\s*(?:是|が|は|가|이|은|는)?\s*"
+    rf"(?:{languages.IS_AFTER}|だ?と思|{languages.WIDE_CORRECT_WORDS}|(?<=[项項番번])\W*\Z)"
+)
+_JOINED_BEFORE = re.compile(rf"(?<!\w)[A-Z][\"'*)\]]*\s*(?i:{languages.OR}|and|和|と|와|과|[,/&])\s*[\"'*(\[]*$")
 _LEADING = re.compile(r"[^\w\n]*([A-Z])(?:\s*[.):](?=[^\x21-\x7e])|(?=[*_\")]*,?\s+(?:because|since)\s))")
 _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
@@ -57,6 +69,7 @@ _IT_IS = re.compile(
 _ELEMENT = re.compile(r"<([^\W\d][\w:.-]{0,60})(?:\s[^<>]{0,200})?>(.+)</\1>\s*(\S.*)", re.DOTALL | re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
 _STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
+_NEGATIVE = languages.NO | languages.INCORRECT | {"false"}
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 
 _TWO = dict.fromkeys("AB", "")  # options whose texts are not in columns
@@ -134,11 +147,12 @@ def _differs_from_what_follows(named: Options, final: str) -> bool:
 
 def _read(named: Options, final: str) -> Found | None:
     """The option that a text names, wherever it does."""
-    rest = without_list(final, named.texts)
+    rest = without_suppositions(without_list(final, named.texts))
     return (
         _first_of(named, marked(final), "marked")
         or named.whole(rest)
         or _stated(named, rest)
+        or _approved(named, rest)
         or _line(named, rest)
         or named.only(rest)
     )
@@ -148,7 +162,8 @@ def _last_said(named: Options, final: str) -> Found | None:
     """Returns the rest of an answer after it took something back; `_NOTHING` if there is none; None if it did not."""
     sentence = denied(final)
     said = _read(named, sentence) if sentence else None
-    if said is not None and said[0] == (_read(named, final) or said)[0]:
+    agrees = said is not None and comparable(named.texts.get(said[0] or "", "")) in _NEGATIVE  # "No, it is not."
+    if said is not None and not agrees and said[0] == (_read(named, final) or said)[0]:
         return _NOTHING, "none"
     taken = last_word(final)
     if taken is None:
@@ -177,7 +192,12 @@ def _stated(named: Options, text: str) -> Found | None:
         for match in statements(_STATED, text)
         if not _REFUSED.search(text[max(0, match.start() - 24) : match.start()])
     ]
-    ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]
+    ends += [
+        (match.end(), match.group(1))
+        for pattern in (_REVERSED, _REVERSED_ABROAD, _REVERSED_WIDE)
+        for match in pattern.finditer(text)
+        if match.group(1) in named.texts and not _is_withdrawn(text[max(0, match.start() - 40) : match.start()])
+    ]
     for end, letter in sorted(ends, reverse=True)[:_MOST]:
         if letter:
             return letter, "answer is"
@@ -185,6 +205,16 @@ def _stated(named: Options, text: str) -> Found | None:
         if option:
             return option
     return None
+
+
+def _is_withdrawn(before: str) -> bool:
+    """Checks whether the words before "B is correct" deny it, or join another option to it: "A or B is correct"."""
+    return bool(_JOINED_BEFORE.search(before[-12:]) or NOT_BEFORE.search(before) or DENIED_CLAUSE.search(before))
+
+
+def _approved(named: Options, text: str) -> Found | None:
+    letter = approved(text, named.texts)
+    return (letter, "list") if letter else None
 
 
 def _line(named: Options, text: str) -> Found | None:

@@ -15,6 +15,7 @@ _BETWEEN = re.compile(rf"{_MARKUP}*(?:(?:or|and)\b{_MARKUP}*)?(?:(?:option|choic
 _BEFORE_LIST = re.compile(rf"{_MARKUP}{{0,12}}(?:(?:option|choice)\s+{_MARKUP}{{0,3}})?$", re.IGNORECASE)
 _AFTER_LIST = re.compile(r"[.;)*_|\"'`]{0,3}")
 _LONGEST_GAP = 40  # characters between two options of a list
+_ITEM_LINE = re.compile(rf"{_MARKUP}{{0,12}}(?:option\s+)?([A-Z]){_AFTER_LETTER}", re.IGNORECASE)
 _RULER = re.compile(r"^(?=[^\n]*--)[ \t|:-]+$\n?", re.MULTILINE)  # of a table
 _LONGEST_LIST = 8000  # characters of all options together
 
@@ -64,6 +65,23 @@ _ABOUT_OPTIONS = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"[AI]\s+[a-z]")
+_ASIDE = re.compile(
+    r"\bno\s+(?:idea|clue|comment|wonder|doubt|problem|worries|way\s+(?:to|of)|(?:clear\s+|definite\s+)?answer"
+    r"|(?:further\s+|more\s+|enough\s+|such\s+)?(?:information|context)"
+    r"|(?:image|picture|photo|question)\w*\s+(?:was|is|were|has|provided|attached|given|available))\b",
+    re.IGNORECASE,
+)  # "no" about the answer itself
+_ITEMS = re.compile(r"\n|[,;]\s+(?=[(*]*[A-Z][)*]*\s*[.:–—-])")
+_SUPPOSED = re.compile(
+    r"\b[Ii]f\b(?=[^.;\n]{1,80}\b(?:were|was|had|weren't|wasn't)\b)[^.;\n]{1,120}?\bwould\s+(?:be|have\s+been)\s+(?:option\s+)?"
+    r"[\"'*(]*(?P<then>[A-Z])(?![\w'])"
+    r"|(?<![\w'])(?P<first>[A-Z])[\"'*)]*\s+would\s+(?:be|have\s+been)\b(?=[^.;\n]{0,60}\bif\s+(?!I\b|we\b))"
+)  # what an answer would be in another case
+_JUDGED = re.compile(
+    r"[\s:;*_|().,–—-]{0,12}(?:(?:this|it|that)\s+)?(?:is\s+|looks\s+|seems\s+)?"
+    r"(?:(?P<wrong>(?:incorrect|wrong|false|no|not)\b|[❌✗✘✖])|(?:correct|right|true|yes)\b|[✅✓✔☑])",
+    re.IGNORECASE,
+)
 
 
 def without_list(text: str, choices: Mapping[str, str]) -> str:
@@ -80,6 +98,23 @@ def without_list(text: str, choices: Mapping[str, str]) -> str:
     for start, end in reversed(_lists(plain, items)):
         plain = f"{plain[:start]}\n{plain[end:]}"
     return plain.strip()
+
+
+def approved(text: str, choices: Mapping[str, str]) -> str | None:
+    """Returns the only option that a list with a verdict on each option calls right: ``A. cat ❌``, ``B: Yes``."""
+    verdicts: dict[str, bool] = {}
+    for line in _ITEMS.split(text):
+        item = _ITEM_LINE.match(line)
+        if item is None or item[1] not in choices:
+            continue
+        rest, option = line[item.end() :], choices[item[1]].rstrip(".")
+        rest = rest[len(option) :] if option and rest.lower().startswith(option.lower()) else rest
+        judged = _JUDGED.match(rest)
+        if judged is None or item[1] in verdicts:
+            return None
+        verdicts[item[1]] = judged["wrong"] is None
+    right = [letter for letter, correct in verdicts.items() if correct]
+    return right[0] if len(right) == 1 and set(verdicts) == set(choices) else None
 
 
 def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
@@ -154,6 +189,26 @@ def denied(text: str, opposed: bool = False) -> str | None:
         return None
     before = text[: max(0, len(text) - 200) + denial.start()]
     return _SENTENCE_END.split(before)[-1].strip() or None
+
+
+def is_aside(text: str, place: int) -> bool:
+    """Checks whether the "no" at a place is about the answer itself: "no idea", "no image was provided"."""
+    return _ASIDE.match(text, place) is not None
+
+
+def without_asides(text: str) -> str:
+    """A text without such a "no" and what it is said of."""
+    return _ASIDE.sub(" ", text)
+
+
+def without_suppositions(text: str) -> str:
+    """A text without the letters of what would be right in another case: "If it were red, it would be A"."""
+
+    def crossed(match: re.Match[str]) -> str:
+        start, end = (place - match.start() for place in match.span("then" if match["then"] else "first"))
+        return f"{match[0][:start]}x{match[0][end:]}"
+
+    return _SUPPOSED.sub(crossed, text) if "would" in text else text
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:

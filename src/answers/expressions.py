@@ -14,12 +14,12 @@ _TOKEN = re.compile(
 )
 _SPACING = re.compile(r"\\(?:left|right|displaystyle)(?![A-Za-z])|\\[,;!: ]|~")
 _SAME = {"**": "^", "\\cdot": "*", "\\times": "*", "×": "*", "·": "*", "\\div": "/", "÷": "/", "−": "-"}
-_SAME |= {"\\pi": "π", "pi": "π", "\\sqrt": "√", "sqrt": "√", "\\dfrac": "\\frac", "\\tfrac": "\\frac"}
+_SAME |= {"\\pi": "π", "pi": "π", "sqrt": "√", "\\dfrac": "\\frac", "\\tfrac": "\\frac"}
 _SAME |= {"\\cfrac": "\\frac"}
 _SUMS: Mapping[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub}
 _PRODUCTS: Mapping[str, Callable[[float, float], float]] = {"*": operator.mul, "/": operator.truediv}
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
-_BEGINS = ("(", "{", "π", "√", "\\frac")  # of a factor without a sign before it: 2π, 3√2
+_BEGINS = ("(", "{", "π", "√", "\\sqrt", "\\frac")  # of a factor without a sign before it: 2π, 3√2
 
 
 def value_of(text: str) -> float | None:
@@ -117,6 +117,8 @@ class _Reader:
             above = self._argument()
             return above / self._argument()
         if token == "√":
+            return math.pow(self._atom(), 0.5)
+        if token == "\\sqrt":
             return self._root()
         if token[0].isdigit() or token[0] == ".":
             return float(token.replace(",", ""))

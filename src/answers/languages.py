@@ -58,6 +58,7 @@ sw: ndiyo|ndio; hapana; jibu|jibu sahihi; ni
 ja: はい|ええ|そうです; いいえ|いえ|違います; 答え|正解|解答|回答|最終回答|最終的な答え; は|が
 ko: 네|예|네 맞습니다; 아니요|아니오|아뇨|아닙니다; 정답|답|답변|대답|최종 답; 은|는|이|입니다
 zh: 是|是的|对|對|对的|有|正确; 否|不是|不|不对|不對|没有|沒有|不正确; 答案|回答|答; 应该是|應該是|应为|是|为|為|就是
+zh: 是呀; 不是的; 最终答案; 就应该是
 """
 
 _ROWS = [line.partition(":")[2].split(";") for line in _TABLE.strip().splitlines()]
@@ -88,7 +89,8 @@ def _statement(row: list[str]) -> str:
     return rf"(?:{_one_of(nouns)}){about}[*_`\"']*+(?:{says})"  # what follows can begin with more of the same marks
 
 
-IS_AFTER = "です|でした|だ|입니다|이다|이에요|예요"
+POLITE_IS = "です|でした|입니다|이에요|예요"  # that no word ends with
+IS_AFTER = rf"{POLITE_IS}|だ|이다"
 NOUNS = "|".join(re.escape(word) for row in _ROWS for word in _cell(row[2]))
 # Some languages put the verb last, or have none: "उत्तर B है", "Cevap B", "A válasz B".
 _VERB_LAST = "cevap yanıt cavab válasz پاسخ جواب ответ відповідь उत्तर जवाब উত্তর பதில் விடை".split()
@@ -129,8 +131,11 @@ WRONG = frozenset(
     """.split()
 )
 NOT_WORDS, WRONG_WORDS = (_one_of(sorted(words)) for words in (NOT | EXCEPT, WRONG))
+FOREIGN_NOUNS = "|".join(re.escape(word) for row in _ROWS[1:] for word in _cell(row[2]))
 NO_WORDS = _one_of(sorted(NO))
-IS_WORDS = _one_of(sorted({word for row in _ROWS for word in _cell(row[3]) if len(word) > 1 or _WIDE.match(word)}))
+_VERBS = sorted({word for row in _ROWS for word in _cell(row[3])})
+ANY_IS = _one_of(_VERBS)
+IS_WORDS = _one_of([word for word in _VERBS if len(word) > 1 or _WIDE.match(word)])
 COMPARISONS = frozenset(
     """
     als oder weniger mehr mindestens höchstens über unter beinahe rund ou moins que presque menos
@@ -170,4 +175,8 @@ INCORRECT = frozenset(
     incorrect inkorrekt falsch incorrecte incorrecto incorrecta incorreto incorreta scorretto
     scorretta errato errata неверно неправильно 错误 錯誤 不正确 不正確 错 错误的 不正确的 不正解 誤り 오답 틀림
     """.split()
+)
+CORRECT_WORDS = _one_of(sorted(CORRECT))
+WIDE_CORRECT_WORDS = "|".join(
+    sorted((word for word in CORRECT | {"正しい", "답", "答え", "答案"} if _WIDE.match(word)), key=len, reverse=True)
 )

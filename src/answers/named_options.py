@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers import languages
-from testbed.answers.decisions import decided, without_talk_of_options
+from testbed.answers.decisions import decided, is_aside, without_talk_of_options
 from testbed.answers.numbers import same_quantity, sole_quantity, with_plain_numbers
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.quantities.phrases import phrases
 from testbed.answers.quantities.quantity import Quantity, quantity
-from testbed.answers.texts import EDGES, comparable, places
+from testbed.answers.texts import EDGES, bare, comparable, places
 
 Found = tuple[str | None, str]
 SEVERAL = "several"  # read where an answer names two options
@@ -24,7 +24,7 @@ _AND = re.compile(
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
 _SUFFIX = r"(?:[dt][iıuü]r|dir|dır)\b"  # Turkish "is": B'dir
 _LETTER = re.compile(
-    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<+]\s)(?<!(?<!\w)\w\()"
+    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<+]\s)(?<![A-Z]\s>\s)(?<!(?<!\w)\w\()"
     rf"([A-Z])(?![\w&+#^_]|-\w|\.\w|'(?!{_SUFFIX})\w|/\w|\s*[\^*<>+=/]\s*[\w\\{{(])"
 )
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
@@ -37,30 +37,36 @@ NOT_BEFORE = re.compile(
     r"|\b(?:wrong|incorrect)\s*:|[~¬]"
     r"|(?<!none\s)(?<!no\s)\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout|\bavoid\w*|\breject\w*|\bignor\w*|\bskip\w*|\bstrik\w*|\bcross\w*\s+out"
     r"|\bfar from|\bopposite of|\bhardly|(?<!no\s)(?<!a\s)(?<!without\s)\bdoubt(?:\s+(?:that|it\s+is|it's))*"
-    r"|\bunlikely(?:\s+to\s+be)?|\b(?:least|less)\s+\w+\s*:?|不是|不选|排除|不会是|并非)"
+    r"|\bunlikely(?:\s+to\s+be)?|\b(?:least|less)\s+\w+\s*:?|不是|不选|排除|不会是|并非"
+    r"|(?:没|沒|无|無)有?(?:任何|[一半]?[^\W\d_A-Za-z])?)"
     r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
     rf"|(?:{languages.NOT_WORDS}|\bno\s+(?:es|son|ser[ií]a|era))(?:\s+\w+){{0,2}}[\s\"'*(\[]*$",
     re.IGNORECASE,
 )
 NOT_AFTER = re.compile(
     r"[\"'*)\]]*\s*(?:(?:is|was|are|seems?|looks?|(?:would|must|will)\s+be)(?:\s*not|n't|\s+(?:very\s+|quite\s+)?"
-    r"(?:wrong|incorrect|false|out|unlikely|doubtful|impossible|implausible))\b"
-    r"|\s+(?:\w+n't|cannot|(?:can|could|do|does|did|would|will)\s+not|fails?|makes?\s+no)\b"
+    r"(?:wrong|incorrect|false|out|unlikely|doubtful|impossible|implausible|eliminated|excluded|missing|absent))\b"
+    r"|\s+no\s+(?:es|son|ser[ií]a|era)\b|\s+(?:\w+n't|cannot|(?:can|could|do|does|did|would|will)\s+not|fails?|makes?\s+no)\b"
     r"|\?\s+I\s+(?:doubt|(?:do\s*n[o']t|don't)\s+think)\b"
     r"|[?:(–—-]\s*(?:no(?:pe)?(?=\s*(?:$|[.!)\n]))|(?:wrong|incorrect|false)\b)|[❌✗✘✖]"
-    r"|不|以外|\s*(?:は|じゃ|では)(?:違|な|あり|間違)|(?:은|는|이|가)?\s*(?:아니|아닙|아닌|제외))"
+    r"|\s*(?:不|错|錯|以外)|\s*(?:は|じゃ|では)(?:違|な|あり|間違)|(?:은|는|이|가)?\s*(?:아니|아닙|아닌|제외))"
     rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
     re.IGNORECASE,
 )
 _WIDE = "[\u2e80-\U0003ffff]"  # scripts without blanks
 _BESIDE_WIDE = re.compile(rf"(?<={_WIDE})(?=[A-Z])|(?<=[A-Z])(?={_WIDE})")
 # A denial earlier in the clause: "I don't think it's B"
-_DENIED_CLAUSE = re.compile(
+DENIED_CLAUSE = re.compile(
     r"(?:\b(?:not|never|cannot)|n't)\b(?!\s+(?:only|just))"
     r"(?!.*\b(?:but|so|thus|hence|therefore|then|and|because|since|as|is not|isn't)\b)"
     r"[^.,;:!?\n–—]*$",
     re.IGNORECASE,
 )
+_PAIR = re.compile(r"\s+[^\W\d_]{1,8}\s+[A-Z](?![\w'])")  # "A ni B"
+_POINT = re.compile(r"[\"'*)\]]*\s?[,;:–—-]\s")
+_MARKS = re.compile(r"[^\w\s]")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_LETTER_LAST = re.compile(r"[\s(\[,:–—-]+([A-Z])\Z")
 _NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
 # After "A" and "I" these words show that a letter is meant, and no article or pronoun.
 _AFTER_LETTER = {
@@ -80,6 +86,7 @@ class Options:
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.texts = choices
         self._comparable = {letter: _flat(text) for letter, text in choices.items()}
+        self._packed = {letter: _packed(text) for letter, text in choices.items()}
         self._quantities = {
             letter: number for letter, text in choices.items() if (number := quantity(text)) is not None
         }
@@ -90,6 +97,7 @@ class Options:
         if len(core) == 1 and core in self.texts:
             return core, "letter"
         same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
+        same = same or [letter for letter, option in self._packed.items() if option and option == _packed(text)]
         plain = _flat(text)
         same = same or [
             letter for letter, option in self._comparable.items() if option and _tight(option) == _tight(plain)
@@ -109,6 +117,9 @@ class Options:
                 return letter, "letter"
             if said and option.strip(EDGES):  # the letter of one option, and the text of another
                 return SEVERAL, "letter"
+        last = _LETTER_LAST.search(core) if len(core) < 1000 else None
+        if last and self._comparable.get(last[1]) == _flat(core[: last.start()]):  # "dog (B)"
+            return last[1], "letter"
         return None
 
     def _equal(self, text: str) -> list[str]:
@@ -127,9 +138,12 @@ class Options:
         return []
 
     def _numbers(self, flat: str) -> set[str]:
-        """Returns the options that are numbers in a text."""
+        """Returns the options that are numbers in a text; of a calculation its result."""
         if not self._quantities:
             return set()
+        result = sole_quantity(flat)
+        if result is not None:
+            return set(self._same(result))
         numbers = (phrase.quantity for phrase in phrases(flat) if phrase.quantity is not None and not phrase.negated)
         return {letter for number in numbers for letter in self._same(number)}
 
@@ -167,7 +181,7 @@ class Options:
         for _, start, end in mentions:
             rest = f"{rest[:start]}{'x' * (end - start)}{rest[end:]}"
         letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
-        if len(letters) > 1:
+        if len(letters) > 1 or self._others(rest, letters):
             return None
         named = self._named(flat) if flat.count(" ") < LONGEST_ANSWER else set()
         if not letters and not named and len(self.texts) > 2 and len(left := set(self.texts) - out) == 1:
@@ -188,12 +202,17 @@ class Options:
         others = {match.group(1) for match in letters} - {letter}
         return len(others) == 1 and letters[-1].group(1) in others and not rest[letters[-1].end() :].strip(EDGES)
 
+    def _others(self, text: str, letters: Mapping[str, re.Match[str]]) -> bool:
+        """Checks whether other letters than these stand beside characters of scripts without blanks: "A和B都可以"."""
+        spaced = _BESIDE_WIDE.sub(" ", text) if letters and not text.isascii() else ""
+        return any(match[1] not in letters and self._counts(match, spaced) for match in _LETTER.finditer(spaced))
+
     def _counts(self, match: re.Match[str], text: str) -> bool:
         letter, after = match.group(1), text[match.end() :]
         if letter not in self.texts or _is_word(letter, after):
             return False
         before = text[max(0, match.start() - 40) : match.start()]
-        return not NOT_AFTER.match(after) and not NOT_BEFORE.search(before) and not _DENIED_CLAUSE.search(before)
+        return not NOT_AFTER.match(after) and not NOT_BEFORE.search(before) and not DENIED_CLAUSE.search(before)
 
     def _named(self, flat: str) -> set[str]:
         """The options in a text, by their words or as numbers."""
@@ -205,7 +224,7 @@ class Options:
 
     def _mentions(self, flat: str) -> list[tuple[str, int, int]]:
         """The letter, start and end of each option in a text; not of those within others, nor after a negation."""
-        lower = flat.lower()
+        lower = _HYPHEN.sub(" ", flat.lower())
         if len(lower) != len(flat):
             return []
         mentions = [
@@ -223,12 +242,23 @@ class Options:
         for place in sorted(mentions, key=lambda place: (place[1], -place[2])):
             if not longest or place[2] > longest[-1][2] or place[1:] == longest[-1][1:]:
                 longest.append(place)
-        return [place for place in longest if not NOT_BEFORE.search(lower[max(0, place[1] - 40) : place[1]])]
+        return [
+            (letter, start, end)
+            for letter, start, end in longest
+            if not NOT_BEFORE.search(lower[max(0, start - 40) : start])
+            and not NOT_AFTER.match(lower[end : end + 60])
+            and not (self._comparable[letter] == "no" and is_aside(lower, start))
+        ]
 
 
 def _flat(text: str) -> str:
     """A text as it is compared with options."""
-    return comparable(with_plain_numbers(plain_notation(text)))
+    return _HYPHEN.sub(" ", comparable(with_plain_numbers(plain_notation(text))))
+
+
+def _packed(text: str) -> str:
+    """A formula without blanks, such as ``(0,2)``, whose brackets tell it from ``[0,2]``; empty for words."""
+    return "".join(bare(text).lower().split()) if _MARKS.search(text) else ""
 
 
 def _same_unit(one: Quantity, other: Quantity) -> bool:
@@ -261,7 +291,7 @@ def _in_formula(start: int, end: int, text: str) -> bool:
 
 def _is_word(letter: str, after: str) -> bool:
     """Checks whether a letter is the article A or the pronoun I, by what follows it."""
-    usual = _AFTER_LETTER.get(letter)
+    usual = None if _PAIR.match(after) else _AFTER_LETTER.get(letter)
     following = _NEXT_WORD.match(after) if usual else None
     return following is not None and usual is not None and following.group(1) not in usual
 
@@ -270,5 +300,7 @@ def _prominent(match: re.Match[str], text: str) -> bool:
     """Checks whether a letter follows "option" or "is", is in brackets, stars or quotes, or in the last four words."""
     before, after = text[: match.start()], text[match.end() :]
     if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
+        return True
+    if not before.strip(EDGES) and _POINT.match(after):  # "B, weil es gelb ist"
         return True
     return len(after.lstrip(EDGES).split(None, 4)) <= 3

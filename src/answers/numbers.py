@@ -20,6 +20,15 @@ _TOLERANCE = 0.05  # of relaxed accuracy
 _EQUAL = 1e-9  # relative difference of numbers that are written otherwise
 _CONFIDENCES = [*(0.5 + number * ((0.95 - 0.5) / 9) for number in range(9)), 0.95]
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)|≈|\\approx\b")
+# Other results than the last: "x = 3 or x = -3"
+_RESULT_BEFORE = re.compile(
+    r"=[^=,;]{1,60}(?:[,;]|\b(?:or|and|,\s*and)\b|\\text\{\s*(?:or|and)\s*\})\s*(?:or|and)?\s*[A-Za-z]\w{0,8}'?\s*$"
+)
+_HENCE = re.compile(
+    r"[,.;:]\s+(?:and\s+)?(?:so(?!\s+(?:far|that|many|much))|thus|therefore|hence|altogether|in\s+(?:total|all)"
+    r"|for\s+a\s+total|(?:the|a)\s+total)\b",
+    re.IGNORECASE,
+)  # before the result of what was counted
 _COMPARED = re.compile(
     r"(?:(?:it(?:'s| is)|is|are)\s+)?(?:not|isn't|never|less than|more than|fewer than|greater than|at least|at most"
     r"|up to|over|under|above|below|between|[<>≤≥≠])\s*",
@@ -44,13 +53,17 @@ def sole_quantity(text: str) -> Quantity | None:
         return whole
     results = _EQUALS.split(text)
     if len(results) > 1 and results[-1].strip():
-        return sole_quantity(results[-1])
+        return None if _RESULT_BEFORE.search(text[: -len(results[-1])].rstrip("=≈ ")) else sole_quantity(results[-1])
+    *counted, result = _HENCE.split(text)
+    if counted and phrases(result):
+        return sole_quantity(result)
     asked, mark, after = text.rpartition("?")
     if mark and after.strip() and not phrases(after) and phrases(asked):  # "6? No."
         return None
     all_phrases = phrases(text)
-    said = [phrase.quantity for phrase in all_phrases if phrase.quantity is not None and not phrase.negated]
-    if not said or len(said) < len(all_phrases):
+    read = [phrase for phrase in all_phrases if phrase.quantity is not None]
+    said = [phrase.quantity for phrase in read if phrase.quantity is not None and not phrase.negated]
+    if not said or len(read) < len(all_phrases):
         return None
     return said[0] if all(same_quantity(number, said[0]) for number in said) else None
 

@@ -6,14 +6,17 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import references
+from testbed.answers.numbers import is_another_value, with_plain_numbers
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
 from testbed.answers.quantities.phrases import is_part
+from testbed.answers.quantities.quantity import quantity
 from testbed.answers.texts import bare, comparable, edit_distance, final_text, marked, places, short_answer
 from testbed.answers.verdict import UNREAD, Verdict
 
 _EMPHASIS = re.compile(r"(?<![\w*_`)])(\*{1,3}|_{1,3}|`)(?=\S)([^*_`\n]*[^\s*_`])\1(?![\w*_`(])")  # of Markdown
 _NUMBER = re.compile(r"[\d.,]*\d[\d.,]*")
+_BEFORE_UNIT = re.compile(r"(?<=\d)\s+(?=[^\W\d_]|[%°])")
 _ENOUGH = 4  # references of which leave-one-out can reach 1
 _THRESHOLD = 0.5  # of ANLS
 
@@ -24,9 +27,20 @@ def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = normalized(answer, full_stops=0)
-    given = [normalized(reference, full_stops=0) for reference in references(columns)]
+    given = [
+        "" if _is_another_number(reference, answer) else normalized(reference, full_stops=0)
+        for reference in references(columns)
+    ]
     score = leave_one_out(plain, given) if len(given) >= _ENOUGH else float(plain in given)
     return Verdict(plain, score, method)
+
+
+def _is_another_number(reference: str, answer: str) -> bool:
+    """Checks whether a reference and an answer differ by a sign or a comparison, which VQA accuracy drops."""
+    right, said = quantity(reference), quantity(answer)
+    if right is not None and said is not None:
+        return right.value != said.value
+    return (right is None) != (said is None) and (is_another_value(reference) or is_another_value(answer))
 
 
 def anls(columns: Mapping[str, str], text: str) -> Verdict:
@@ -55,13 +69,18 @@ def _similarity(reference: str, answer: str) -> float:
 
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
-    """Scores equality with a reference, ignoring case, blanks, an article and punctuation around it."""
+    """Scores equality with a reference, ignoring case, blanks, an article and punctuation around it; 2.0 is 2."""
     answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = comparable(answer)
-    hit = plain in map(comparable, references(columns)) or answer in references(columns)
+    hit = _written_once(answer) in map(_written_once, references(columns)) or answer in references(columns)
     return Verdict(plain, float(hit), method)
+
+
+def _written_once(text: str) -> str:
+    """A comparable text with numbers in one way: ``2.0`` is ``2``, ``5 cm`` is ``5cm``."""
+    return _BEFORE_UNIT.sub("", comparable(with_plain_numbers(text)))
 
 
 def contains(columns: Mapping[str, str], text: str, as_written: bool = False) -> Verdict:

@@ -22,7 +22,7 @@ _CLOSE = 1e-6  # numbers that differ by no more are equal
 _CLOSE_DYNAMATH = 1e-3
 _SIGNS = ("", *(f"{sign}^1" for sign in ("angle", "dollar", "euro", "sterling", "yen")))
 _DEGREES, _RADIANS = re.compile(r"\\circ|°|\bdegrees?\b"), re.compile(r"\\pi|π|\bpi\b")
-_LETTERS = re.compile(r"[A-Z](?:(?:\s*(?:,|/|&|;|\band\b)\s*|\s*)[A-Z])*")
+_LETTERS = re.compile(r"[A-Z](?:(?:\s*(?:,|/|&|;|\||\+|\band\b)\s*|\s*)[A-Z])*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _SHORT_ANSWER = re.compile(r"""["']short answer["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""")
 

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping
 from testbed.answers.columns import has_answer, list_options, listed, options, quoted_options, truth
 from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of
-from testbed.answers.texts import EDGES
+from testbed.answers.texts import EDGES, open_answer
 from testbed.answers.verdict import Columns
+from testbed.canonical_text import plain
 from testbed.errors import DataError, shortened
 
 Choices = Callable[[Columns], Mapping[str, str]]
 
-_DRESSED = re.compile(r"\W*(?:(?:option|choice|answer)\b(?:\s+is\b)?)?[\W_]*([A-Za-z])[\W_]*", re.IGNORECASE)
+_DRESSED = re.compile(r"\W*(?:(?:option|choice|answer)(?![^\W_])(?:\s+is\b)?)?[\W_]*([A-Za-z])[\W_]*", re.IGNORECASE)
 
+_SEPARATOR = re.compile(r"\s*[,;|]\s*")
 _OPTION_LINE = re.compile(r"^\(([A-Z])\)[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 
 
@@ -64,12 +66,13 @@ def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = 
     Raises:
         DataError: If it is not an option, may be several of them, or is several and one is wanted.
     """
-    cell = truth(columns)
-    split = letters_of(cell)
+    cell = plain(truth(columns))
+    split = letters_of(cell) or (letters_of(cell.upper()) if _SEPARATOR.search(cell) else "")
     letters = len(split) > 1 and set(split) <= set(choices)
     if several and letters:
         return split
-    found = [_letter(item, choices) for item in listed(cell) or [cell]]
+    parts = _SEPARATOR.split(cell) if several and _letter(cell, choices) is None else [cell]
+    found = [_letter(item, choices) for item in listed(cell) or parts]
     named = sorted({letter for letter in found if letter is not None})
     if not several and (len(named) > 1 or (letters and not named)):
         raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
@@ -83,6 +86,7 @@ def _letter(text: str, choices: Mapping[str, str]) -> str | None:
     """The option that a text is meant for; None if there is none; raises DataError if there are several."""
     if text.strip() in choices:
         return text.strip()
+    text = open_answer(text)[0] or text  # what is marked, or follows "the answer is"
     dressed = _DRESSED.fullmatch(text)
     core = dressed[1] if dressed else text.strip(EDGES)
     read = Options(choices).whole(text)

@@ -70,12 +70,12 @@ from testbed.answers.right_answers import (
 )
 from testbed.answers.verdict import Verdict
 from testbed.answers.video_choices import candidates, temp_compass, vsi
-from testbed.canonical_text import canonical, canonical_columns
+from testbed.canonical_text import plain, plain_columns
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
 
 # The names of the sets of rules → their versions. A version is raised when numbers change.
-RULES: Mapping[str, str] = {"default": "default@5", "vlmevalkit": "vlmevalkit@1"}
+RULES: Mapping[str, str] = {"default": "default@6", "vlmevalkit": "vlmevalkit@1"}
 
 Reading = Callable[[Mapping[str, str], str], Verdict]
 
@@ -127,7 +127,7 @@ class AnswerScoring:
         elif final is None:
             verdict = _CUT_OFF
         else:
-            verdict = self.default(self.keyed(canonical_columns(columns)), canonical(final))
+            verdict = self.default(self.keyed(plain_columns(columns)), plain(final))
         if final is None:
             return unsaid(verdict)
         left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(final)

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from testbed.answers import languages
 from testbed.answers.published.choice import FAILURE, REFUSALS
+from testbed.canonical_text import plain
 from testbed.models.base.thoughts import final_part
 
-# Full-width letters, digits and punctuation; quotes and brackets of other languages.
-_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
-    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0،؛؟।", ' .,""""[]""\'\'- ,;?.', strict=True)
-}
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
 _HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|mark|center|font)(?:\s[^<>]{0,100})?>", re.IGNORECASE)
@@ -20,6 +17,9 @@ _TAG = re.compile(r"<(?:final[ _-]?)?answer>(.*?)(?:</(?:final[ _-]?)?answer>|$)
 _CONCLUSION = re.compile(r"<(conclusion|solution|final)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _BOX = re.compile(r"\\f?boxed\s*(?=\{)")
 _BEGIN_BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
+_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,40})>([^<]*)</\1>")  # any, if it is the whole answer
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~|<(s|del|strike)>[^<]{0,300}</\1>", re.IGNORECASE)
+_END = re.compile(r"<(?:/([A-Za-z][\w-]{0,20})|end_\w{1,20}|eo\w{1,3}|pad)>\s*\Z")  # of a turn, as a token
 _LAST_LINE = re.compile(r"^####\s+(\S[^\n]*)\s*\Z", re.MULTILINE)  # as in GSM8K
 _HEADING = re.compile(
     rf"^[#*_ \t]*(?:\w+[ \t]+){{0,2}}(?:{languages.NOUNS})[*_: \t]*\n\s*(\S[^\n]*)", re.MULTILINE | re.IGNORECASE
@@ -33,20 +33,24 @@ _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
 # What statements begin with. Looking for these words first is several times quicker than the patterns alone.
 _BEGINNINGS = re.compile(
     languages.NOUNS + "|option|choice|selection|choose|select|pick|go"
-    "|say|guess|lean|must|has|leav|so|thus|therefore|hence|consequently|\\?"
-    "|故选|应选|选择|选项|选"
+    "|say|guess|lean|must|has|leav|but|so|thus|therefore|hence|consequently|\\?"
+    "|是|为|為|故选|选择|选项|选|選択肢|선택지"
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
 
+_MOST_ENDS = 5  # tokens
 _MOST_BOXES, _LONGEST_BOX = 20, 4000  # from the last on; characters
 _ESCAPED = re.compile(r"\\([%$#&_])")
 _WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
 _COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
 _LEAD = re.compile(
     r"(?i:(?:it|this|that)(?:'s|\s+is)|(?:they|these|those)(?:'re|\s+are)|there(?:'s|\s+is|\s+are))\s+"
-    r"|[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*|[-*–]\s+(?=[^\W\d])"
+    r"|(?i:(?:[\w'-]{1,30}\s+){1,12}(?:is|are|was|were|says|reads)\s*:\s+|(?:response|assistant|output)\s*:\s+)"
+    r"|[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*|(?:[-*–]|#{1,6})\s+(?=[^\W\d])"
 )
 _EXCLAIMED = re.compile(r"[^\W\d_]{2}!\Z")  # no factorial
+_IS_AFTER = re.compile(rf"(?<=[\u2e80-\U0003ffff])(?:{languages.IS_AFTER})[.!]?$")
+_POLITE = re.compile(rf"(?<=[\u2e80-\U0003ffff])(?:{languages.POLITE_IS})[.!]?$")
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
 # Characters around an answer that do not belong to it.
@@ -67,15 +71,30 @@ def final_text(text: str) -> tuple[str | None, str]:
         return None, "failure"
     if any(refusal in final for refusal in REFUSALS):
         return None, "refusal"
-    final = final if final.isascii() else final.translate(_ASCII)
-    final = _HTML.sub("", final) if "</" in final else final
+    final = plain(final)
+    final = _HTML.sub("", _without_end(final)) if "<" in final else final
+    final = _STRUCK.sub("", final) if "~~" in final or "</" in final else final
     return (_STYLE.sub(r"\1", final) if "\\" in final else final).strip(), ""
+
+
+def _without_end(text: str) -> str:
+    """A text without the tokens that end a turn (``</s>``, ``<end_of_turn>``), unless it is nothing else."""
+    for _ in range(_MOST_ENDS):
+        match = _END.search(text[-40:])
+        rest = text[: len(text) - len(match[0])].rstrip() if match else ""
+        if match is None or not rest or (match[1] and f"<{match[1]}" in text):
+            break
+        text = rest
+    return text
 
 
 def marked(text: str) -> list[str]:
     """Returns the marked answers, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
     if not any(mark in text for mark in "<\\:#"):
         return []
+    whole = _ELEMENT.fullmatch(text.strip())
+    if whole and whole[2].strip():
+        return [whole[2].strip()]
     matches = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
     ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in matches]
     ended += [(match.end(), match[2]) for match in _CONCLUSION.finditer(text)]
@@ -128,6 +147,9 @@ def open_answer(text: str) -> tuple[str | None, str]:
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
             content, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
+            if not content.startswith(("*", "_", "`")):  # "**Paris**" after "answer: **"
+                content = content.rstrip().rstrip("*_`")
+            content = _IS_AFTER.sub("", content) or content
     content = bare(content)
     return (content, method) if content else (None, "none")
 
@@ -137,6 +159,8 @@ def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]
     answer, method = open_answer(text)
     if answer is None:
         return None, method
+    references = [plain(reference) for reference in references]
+    answer = answer if any(_POLITE.search(reference) for reference in references) else _POLITE.sub("", answer)
     for lead in (_LEAD, _ABOUT):
         match = lead.match(answer)
         if (
@@ -150,7 +174,7 @@ def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]
 
 def bare(text: str) -> str:
     """A text without the quotes, stars, fences and signs of mathematics around it, and its final full stop or mark."""
-    text = _unquoted(_ESCAPED.sub(r"\1", text.strip()))
+    text = _unquoted(_ESCAPED.sub(r"\1", plain(text).strip()))
     if (text.endswith(".") and not text.endswith("..")) or _EXCLAIMED.search(text):
         text = _unquoted(text[:-1].rstrip()) or text
     return text
@@ -169,12 +193,12 @@ def _unquoted(text: str) -> str:
 
 def comparable(text: str) -> str:
     """A text as it is compared with others: lower case, single blanks, without punctuation and an article around it."""
-    flat = " ".join(text.lower().split())
+    flat = " ".join(plain(text).lower().replace("–", "-").split())
     compared = _COMPARED.match(flat)  # "> 5" is not 5
-    plain = flat.strip(EDGES) or flat
-    plain = f"{compared[1]}{plain}" if compared else plain
-    first, _, rest = plain.partition(" ")
-    return rest if first in ("a", "an", "the") and rest else plain
+    core = flat.strip(EDGES) or flat
+    core = f"{compared[1]}{core}" if compared else core
+    first, _, rest = core.partition(" ")
+    return rest if first in ("a", "an", "the") and rest else core
 
 
 def _joined(left: str, right: str) -> bool:

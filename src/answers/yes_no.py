@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from testbed.answers import languages
 from testbed.answers.columns import truth
-from testbed.answers.decisions import denied, last_word
+from testbed.answers.decisions import denied, last_word, without_asides
 from testbed.answers.languages import NO, YES
 from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statements
 from testbed.answers.verdict import Verdict
@@ -23,11 +23,15 @@ _SAID = re.compile(
 _WORD = re.compile(r"(?<![\w'-])(yes|no)(?![\w'-])", re.IGNORECASE)
 _EITHER = re.compile(rf"(?:{_ANY})[\"'*]*\s*(?:{languages.OR}|/|\|)\s*[\"'*]*(?:{_ANY})(?!\w)", re.IGNORECASE)
 _DENIED = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bbut|\brather than|\binstead of)"
-    r"\s+(?:(?:say|be|a|to)\s+)*[\"'*]*(?:yes|no)\b",
+    r"(?:\b(?:can)?not|n't|\bnever|\bneither|\bnor|\bbut|\brather than|\binstead of)"
+    r"\s+(?:(?:say|be|a|to|necessarily)\s+)*[\"'*]*(?:yes|no)\b",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"(?:\b(?:but|and|yet)\s+(?:also\s+)?|[.…;:!?–—-]\s*)(yes|no)\W*$", re.IGNORECASE)
+_BUT = re.compile(
+    r"\b(?:but|and|yet)\s+(?:also\s+)?(yes\b|no(?=\W*$|[,.;]))|[.…;:!?,–—-]\s*(yes|no)\W*$|[.!] +(yes|no)(?=[,.!])",
+    re.IGNORECASE,
+)
+_LAST_CLAUSE = re.compile(r"[.…;:!,–—]\s*([^.…;:!?,–—]+)\W*\Z")
 _FIRST = re.compile(rf"({_OPENING})(?=[^\w'?-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)
 
 
@@ -52,6 +56,9 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
         reading = _read(after) if surely else _short(after)
         if reading[0] is not None or surely:
             return reading
+        last = _LAST_CLAUSE.search(final)
+        if last and final[: last.start()].strip(EDGES).lower() not in _MEANT and (reading := _short(last[1]))[0]:
+            return reading
     return _read(final)
 
 
@@ -68,7 +75,7 @@ def _read(final: str) -> tuple[str | None, str]:
     short = _short(final)
     if short[0] is not None:
         return short
-    final = _EITHER.sub(" ", final)  # the question, repeated
+    final = without_asides(_EITHER.sub(" ", final))  # without the question, repeated
     stated = [match.group(1).lower() for match in statements(_SAID, final)]
     if stated:
         return _MEANT[stated[-1]], "answer is"
@@ -77,8 +84,9 @@ def _read(final: str) -> tuple[str | None, str]:
         return _MEANT[last], "last line"
     first = _FIRST.match(final.lstrip(EDGES))
     if first and first.group().lower() in _MEANT:
-        if (last_clause := _BUT.search(final)) and _MEANT[last_clause[1].lower()] != _MEANT[first.group().lower()]:
+        said = _MEANT[first.group().lower()]
+        if any(_MEANT[(match[1] or match[2] or match[3]).lower()] != said for match in _BUT.finditer(final)):
             return None, "none"  # "yes, but no"
-        return _MEANT[first.group().lower()], "first word"
+        return said, "first word"
     words = {word.lower() for word in _WORD.findall(_DENIED.sub(" ", final))}
     return (_MEANT[words.pop()], "word") if len(words) == 1 else (None, "none")

@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
+from importlib import import_module
+
+TYPE_CHECKING = False  # the module typing, like signal, takes as long to import as all that this module is for
+if TYPE_CHECKING:
+    from types import FrameType
 
 _INTERRUPTED = 130
 
 
 def leave_at_signals() -> None:
     """Makes the signals that ask a program to end do so at once, until `run_command` handles them."""
+    signal = import_module("_signal")  # what signal consists of, without its enumerations
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, signal.SIGINT)
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -358,7 +358,7 @@ def test_other_rules_read_the_right_number(name: str) -> None:
     assert unread == []
 
 
-@pytest.mark.parametrize("text", ["3万", "3 Millionen", "5 squared", "XIV", "3M", "四十二"])
+@pytest.mark.parametrize("text", ["三万", "3 Millionen", "5 squared", "XIV", "3M", "四十二"])
 def test_an_open_question_about_a_number_leaves_other_phrases_unread(text: str) -> None:
     """They are no wrong answers: they may be the right number."""
     for name in ("mmmu", "number"):

@@ -64,7 +64,7 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("We can exclude B", NO), ("B is the wrong answer", NO), ("The wrong answer is B", NO), ("B? No.", NO),
         ("The incorrect option is B.", NO), ("B - no", NO), ("B (wrong)", NO), ("Least likely: B", NO), ("B: no", NO),
         ("The least likely answer is B", NO), ("Instead of B", NO), ("B looks incorrect", NO), ("B isn't it", NO),
-        ("B was my first thought, but it is C", NO), ("I first thought B. It's C.", NO), ("B, not A", "B"),
+        ("B was my first thought, but it is C", "C"), ("I first thought B. It's C.", NO), ("B, not A", "B"),
         ("It is none other than B", "B"), ("without doubt B", "B"), ("no doubt: B", "B"), ("B, no question", "B"),
         ("B. That is my answer.", "B"), ("This is not easy, but B", "B"), ("There is no cat. B", "B"),
         ("It's B, isn't it?", "B"), ("not sure; B", "B"), ("I don't see a cat, so B", "B"),

@@ -38,3 +38,18 @@ def test_the_example(page, capsys):
     code = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
     exec(compile(code, "reading-answers.md", "exec"), {})
     assert capsys.readouterr().out == "B 1.0 answer is\n"
+
+
+def test_what_the_page_lists_as_not_recognised(page):
+    """What is read of these, or is not, although a person would read something else."""
+    text = " ".join(page.split())
+    choice = {**ANIMALS, "C": "banana"}
+    for example, letter in {"B is a trap": "B", "Вариант B неверен": "B", "Plan B": "B", "banana bread": "C"}.items():
+        assert example in text
+        assert SCORINGS["multiple_choice"](choice, example).extracted == letter
+    for example, value in {"5'": "5", "two grand": "2", "五": None, "4!": "24"}.items():
+        assert example in text
+        assert SCORINGS["number"]({"answer": "6"}, example).extracted == value
+    for example in ("It looks red", "The color is red"):
+        assert example in text
+        assert [SCORINGS[name]({"answer": "red"}, example).score for name in ("exact", "anls", "relaxed")] == [0, 0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.answers.judges.questions import JUDGINGS
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.scorings import SCORINGS
 
@@ -18,6 +19,8 @@ REPEATED = [
     ("vlm_blind", "vlmevalkit", "{", {"question": "?", "answer": "3", "task": "Nested Squares"}),
     ("spatial", "vlmevalkit", "<answer>A", LETTERS),
     ("caption", "default", "A,", CAT),
+    *(("multiple_choice", "default", mark, LETTERS) for mark in ("-", "</s>", "~~a", "A would be ", "是B", "A: no; ")),
+    *(("number", "default", mark, CAT | {"answer": "3"}) for mark in ("x = 3 or ", ". so ", "5万", "５")),
 ]
 
 
@@ -30,6 +33,10 @@ def test_a_reply_that_repeats_a_mark_is_read_in_time(
     scoring: str, rules: str, mark: str, columns: dict[str, str]
 ) -> None:
     SCORINGS[scoring](columns, f"a {mark * (LENGTH // len(mark))} z", rules)
+
+
+def test_a_judges_digits_are_read_in_time() -> None:
+    assert JUDGINGS["grade"].verdict(CAT, "1" * LENGTH) is None
 
 
 def test_blanks_in_a_formula_are_read_in_time() -> None:

@@ -10,6 +10,16 @@ from testbed.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.tasks.parts.right_answers import NO_OPTION, REWRITTEN, check_right_answers
 
+RIGHT = ["B", "b", "(B)", "B.", "**B**", "Option B", "Answer: B", "blue", "Blue.", "B) blue", "option_b", "Ｂ", "“B”"]
+RIGHT += [
+    "blue (B)",
+    "The answer is B.",
+    "Answer: B. blue",
+    "\\boxed{B}",
+    "<answer>B</answer>",
+    '{"answer": "B"}',
+    "«blue»",
+]
 COLOURS = {"A": "red", "B": "blue", "C": "dark red"}
 
 
@@ -22,7 +32,7 @@ def check(scoring: str, right: str, options: dict[str, str], name: str = "tsv:/x
     return [(each.reason, each.count) for each in check_right_answers(name, SCORINGS[scoring], [sample])]
 
 
-@cases("right", ["B", "b", "(B)", "B.", "**B**", "Option B", "Answer: B", "blue", "Blue.", "B) blue"])
+@cases("right", RIGHT)
 def test_an_answer_that_means_one_option_is_that_option(right: str) -> None:
     assert [score("multiple_choice", right, said, COLOURS) for said in "ABC"] == [0, 1, 0]
     assert check("multiple_choice", right, COLOURS) == ([] if right in "Bb" else [(REWRITTEN, 1)])
@@ -35,6 +45,8 @@ def test_an_answer_that_means_one_option_is_that_option(right: str) -> None:
         ("2", {"A": "1", "B": "2"}, "B"),  # a number is an option's text, never an index
         ("AB", {"A": "A", "B": "B", "C": "AB"}, "C"),
         ("['blue']", COLOURS, "B"),
+        ("2.0", {"A": "1", "B": "2"}, "B"),
+        ("top-left", {"A": "top right", "B": "top left"}, "B"),
     ],
 )
 def test_texts_of_options_come_before_what_else_they_could_be(right: str, options: dict[str, str], letter: str) -> None:
@@ -59,8 +71,10 @@ def test_any_other_answer_is_an_error_that_names_the_row(right: str, options: di
         check("multiple_choice", right, options)
 
 
-@pytest.mark.parametrize("right", ["AC", "A, C", "['A', 'C']", "C and A"])
+@pytest.mark.parametrize("right", ["AC", "A, C", "['A', 'C']", "C and A", "A;C", "a,c", "A|C", "A+C", "A、C"])
 def test_several_options_are_right_where_the_scoring_takes_them(right: str) -> None:
+    options = {"A": "red", "B": "blue", "C": "green"}
+    assert score("letter_list", "red, green", "A and C", options) == score("letter_list", right, "A, C", options) == 1
     assert check("logic_vista", right, {}) in ([], [(REWRITTEN, 1)])
     assert score("logic_vista", right, "A and C", {}) == 1
 

@@ -10,6 +10,17 @@ ROW = {"question": "Which?", "answer": "B", "A": "cat", "B": "dog", "C": "bird"}
 NO = None
 
 SCORES: list[tuple[str, float | None]] = [
+    ("Score: **0.5**/1.0", 0.5),
+    ("0.5 - partially correct", 0.5),
+    ("0.5: half of it", 0.5),
+    ("0.5分", 0.5),
+    ("0.5 pts", 0.5),
+    ("0.5, since half of it is there", 0.5),
+    ("Score (0-1): 0.5", 0.5),
+    ("Score (1-5): 1", NO),
+    ("1 - the worst", NO),
+    ("0.5, not 0.6", NO),
+    ("0.5</s>", 0.5),
     ("0.7", 0.7),
     ("[[0.7]]", 0.7),
     ("Rating: [[0.7]]", 0.7),
@@ -83,6 +94,14 @@ SCORES: list[tuple[str, float | None]] = [
 
 CORRECT, INCORRECT = 1.0, 0.0
 WORDS: list[tuple[str, float | None]] = [
+    ("CORRECT - the answer matches", 1),
+    ("CORRECT: both say Paris", 1),
+    ("INCORRECT, because it says London.", 0),
+    ("CORRECT (it matches)", 1),
+    ("CORRECT, but not wholly", NO),
+    ("INCORRECT: the correct answer is Paris", NO),
+    ("CORRECT</s>", 1),
+    ("CORRECT - partially", NO),
     ("CORRECT", CORRECT),
     ("Verdict: INCORRECT", INCORRECT),
     ("**Verdict**: **INCORRECT**\n\nReason: it says Lyon", INCORRECT),

@@ -175,7 +175,10 @@ def test_an_answer_in_parts_is_one_text(server: ChatServer) -> None:
         *(
             (Reply(completion(text, reason)), f"the server kept the answer back (finish_reason {reason!r})")
             for text in (None, "", "half")
-            for reason in ("content_filter", "SAFETY", "FinishReason.RECITATION", "prohibited-content", "blocklist")
+            for reason in (
+                *("content_filter", "SAFETY", "FinishReason.RECITATION", "prohibited-content", "blocklist"),
+                "ERROR_TOXIC",
+            )
         ),
         *(
             (Reply(completion(text, reason)), f"the answer has no text (finish_reason {reason!r})")
@@ -193,6 +196,20 @@ def test_an_answer_in_parts_is_one_text(server: ChatServer) -> None:
         (
             Reply({"choices": [{"finish_reason": "SPII", "message": None}]}),
             "the server kept the answer back (finish_reason 'SPII')",
+        ),
+        (
+            Reply(
+                {"choices": [{"finish_reason": "stop", "native_finish_reason": "SAFETY", "message": {"content": ""}}]}
+            ),
+            "the server kept the answer back (finish_reason 'SAFETY')",
+        ),
+        (
+            Reply({"code": "no permission", "error": "Content violates usage guidelines."}, 403),
+            "HTTP 403: Content violates usage guidelines.",
+        ),
+        (
+            failure("Your prompt was flagged; your account may be closed", 400),
+            "HTTP 400: Your prompt was flagged; your account may be closed",
         ),
         (Reply({"error": {"message": "no", "code": "content_filter"}}), "the server refused: no"),
         (Reply({"error": {"message": "flagged", "metadata": {"flagged_input": "a"}}}, 403), "HTTP 403: flagged"),
@@ -239,6 +256,7 @@ def test_a_refusal_is_final_and_asked_once(server: ChatServer, reply: Reply, sai
             for reason in (
                 *("error", "abort", "network_error", "insufficient_system_resource", "Cancelled", "timeout"),
                 *("incomplete", "preempted", "connection_lost", "engine shutdown", "FinishReason.PRE_EMPTED"),
+                *("pause_turn", "load", "unload"),
             )
         ),
         (
@@ -249,6 +267,16 @@ def test_a_refusal_is_final_and_asked_once(server: ChatServer, reply: Reply, sai
         (Reply({**completion("half"), "error": {"message": "stream lost"}}), "HTTP 500: stream lost", 4),
         (failure("pay first", 429, code="insufficient_quota"), "HTTP 429: pay first", 1),
         (failure("no such model", 404), "HTTP 404: no such model", 1),
+        *(
+            (failure(told, 400), f"HTTP 400: {told}", 1)
+            for told in (
+                "Your credit balance is too low to access the API.",
+                "API key not valid. Please pass a valid API key.",
+                "Budget has been exceeded!",
+                "User location is not supported for the API use.",
+                "Access denied, please make sure your account is in good standing.",
+            )
+        ),
         (failure("who?", 401), "HTTP 401: who? (the key in $OPENAI_API_KEY is not accepted)", 1),
     ],
 )

@@ -35,6 +35,8 @@ def test_thoughts_that_do_not_end_are_no_answer(form: str) -> None:
     ("text", "final"),
     [
         ("B", "B"),
+        ("<|im_start|>think\nIs it A?<|im_end|>\n<|im_start|>answer\nB<|im_end|>", "B"),
+        ("<|im_start|>think\nIs it A?", None),
         ("  B<|im_end|>\n", "B"),
         ("", ""),
         ("B <think>since it barks</think>", "B"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +113,23 @@ def test_commands_end_like_this(script: str, tmp_path: Path, root: Path) -> None
     done = subprocess.run([sys.executable, *program, *words], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("registered before\n"), done.stderr
     assert APART not in done.stdout
+
+
+EXITS = """
+import os, sys
+from testbed.process.last_words import last_words
+with last_words():
+    print("out", end="")
+    if not os.fork():
+        os._exit(0)  # of a fork, such as a worker
+    os.wait()
+    os._exit(3)
+"""
+
+
+def test_code_that_ends_the_process_is_named() -> None:
+    done = subprocess.run([sys.executable, "-c", EXITS], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, "out")
+    assert re.fullmatch(
+        r"Error: <string>, line 9, ended the process \(os\._exit\(3\)\); stored results .*\n", done.stderr
+    )

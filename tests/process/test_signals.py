@@ -70,6 +70,24 @@ def test_a_signal_before_the_program_begins_is_one_line(module: str, words: list
     assert (done.returncode, done.stderr, done.stdout) == (130, "Error: interrupted\n", "")
 
 
+def test_signals_are_handled_before_other_modules_are_imported() -> None:
+    """Nothing but what Python itself and the handler need is loaded until then."""
+    program = """
+import sys
+sys.orig_argv[1:] = ["/usr/bin/testbed"]
+import _signal, os
+loaded = set(sys.modules)
+def first(*given):
+    print(*sorted(set(sys.modules) - loaded), flush=True)
+    os._exit(0)
+_signal.signal = first
+import testbed
+"""
+    done = run(program)
+    own = ("testbed", "importlib", "warnings", "__future__")
+    assert [name for name in done.stdout.split() if not name.startswith(own)] == []
+
+
 def test_a_script_that_imports_testbed_is_interrupted_as_any_other() -> None:
     done = run(START.format(module="testbed.tracing.audit", words=["mine.py"], run="import testbed"))
     assert done.stderr.endswith("KeyboardInterrupt\n")

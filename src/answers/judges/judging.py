@@ -9,7 +9,7 @@ from typing import Literal
 from testbed.answers.kinds import Kinds
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Columns, Verdict
-from testbed.canonical_text import canonical, canonical_columns
+from testbed.canonical_text import plain, plain_columns
 
 When = Literal["unparsed", "wrong", "always"]
 
@@ -38,8 +38,8 @@ class Judging:
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
         """The verdict that a reply gives in its final part; None if it cannot be read."""
-        final, _ = final_text(canonical(reply))
-        return None if final is None else self.read(canonical_columns(columns), final)
+        final, _ = final_text(plain(reply))
+        return None if final is None else self.read(plain_columns(columns), final)
 
     def asks(self, verdict: Verdict | None) -> bool:
         """Checks whether the judge is asked about an answer with this verdict of rules; None for no answer."""

@@ -198,7 +198,7 @@ add_judging(
 add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
 add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet", "graded"]))
 
-VERSION = 4  # of testbed's own kinds; raised when a judge would be asked otherwise, or read otherwise
+VERSION = 5  # of testbed's own kinds; raised when a judge would be asked otherwise, or read otherwise
 
 
 def judging_of(scoring: str) -> str:

@@ -48,11 +48,20 @@ _ANSWER_IS = re.compile(rf"(?:(?!not?\b)\w+\s+){{0,2}}?{languages.ANSWER_IS}", r
 _ANY_LABEL = re.compile(r"(?!.*(?:\bnot\b|n't))[^\W\d_][^\W\d_]*(?: [^\W\d_]+){0,4}[*_ ]*:", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(\[]([^()\[\]]*[^\W\d_]{2}[^()\[\]]*)[)\]]\s*\.?$")
 _SCORE = re.compile(
-    r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?)?\s*[.!]?", re.IGNORECASE
+    r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?|pts?|分|点|점)?\s*[.!]?",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"(?P<said>[\d.,]*\d(?:\s*/\s*1(?:\.0+)?)?|[^\W\d_]{4,})[*_`\"']*(?:\s+[–—-]\s|[:;,]\s|\s+\(|\s+because\b)(?P<why>.*)"
+)
+_LABEL_SCALE = re.compile(r"\s*\(([^()]{1,40})\)(?=\s*[:=])")
+_OTHER_VERDICT = re.compile(
+    r"correct|wrong|right|true|false|accura|error|mistak|partial|\b(?:not?|but|however|although|except|only)\b|n't|不|错|錯",
+    re.IGNORECASE,
 )
 _SCALE = re.compile(
     r"\bscale\s+(?:of|from)?\s*[\d.]+\s*(?:to|-|–)\s*(\d+)(?:\.0+)?(?![\d.])"
-    r"|(?:to|-|–)\s*(\d+)(?:\.0+)?\s+scale\b|(\d+)[- ]point\s+scale\b",
+    r"|(?:to|-|–)\s*(\d+)(?:\.0+)?\s+scale\b|(?<!\d)(\d+)[- ]point\s+scale\b",
     re.IGNORECASE,
 )
 _UNIT_SCALE = re.compile(r"(?:\D*\b0(?:\.0+)?\s*(?:to|-|–|and)\s*|\D*)1(?:\.0+)?\D*")
@@ -136,6 +145,9 @@ def word_in(reply: str, words: Sequence[str]) -> str | None:
 
     def read(line: str) -> str | None:
         plain = _words(unlabelled(line))
+        reason = _REASON.match(unlabelled(line)) if plain not in words else None
+        if reason and not _OTHER_VERDICT.search(reason["why"]):  # "CORRECT: the answer names Paris"
+            plain = reason["said"].lower()
         said = plain if plain in words else next((word for word in words if plain in _SYNONYMS.get(word, ())), None)
         return None if "?" in line else said
 
@@ -153,11 +165,14 @@ def score_in(reply: str) -> float | None:
     def read(line: str) -> float | None:
         if len(line) > _LONGEST_SCORE:
             return None
-        plain = unlabelled(line)
+        scale = _LABEL_SCALE.search(line)
+        plain = unlabelled(_LABEL_SCALE.sub("", line) if scale and _UNIT_SCALE.fullmatch(scale[1]) else line)
         label = _ANY_LABEL.match(plain)
-        plain = plain[label.end() if label else 0 :].strip(_MARKUP)
+        plain = plain[label.end() if label else 0 :].strip(_MARKUP).replace("**", "")
         remark = _REMARK.search(plain)
         plain = plain[: remark.start()] if remark and remark.start() else plain
+        if (reason := _REASON.fullmatch(plain)) and not any(char.isdigit() for char in reason["why"]):
+            plain, remark = reason["said"], re.match("(.*)", reason["why"])
         match = _SCORE.fullmatch(plain.strip(f"{_MARKUP}[]()"))
         value = float(match[1].replace(",", ".")) if match else -1.0
         return value if 0 <= value <= 1 and not (remark and _contradicts(remark[1], value)) else None

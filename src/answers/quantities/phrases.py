@@ -65,7 +65,7 @@ _COMPARED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
-    r"\b(?:the|is|are|there|was|were|it|it's|its|i|we|that|this|these|has|have|had|with|which|so|thus|therefore|hence|answer|you"
+    r"\b(?:the|not|but|in|is|are|there|was|were|it|it's|its|i|we|that|this|these|has|have|had|with|which|so|thus|therefore|hence|answer|you"
     r"|he|she|they|can|see|count|shows?|equals?|gives?|get|got|total|number|value|result|probably|likely|maybe|perhaps|all|sum|and|of|for|from|about|approximately"
     r"|roughly|around|exactly|only|just|precisely|be|would|should|must|at)\b",
     re.IGNORECASE,

@@ -7,15 +7,17 @@ import re
 from dataclasses import dataclass
 
 from testbed.answers.expressions import value_of
+from testbed.answers.languages import POLITE_IS
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.quantities.number_words import WORDS, factor_of, part_of, value_of_words
 from testbed.answers.quantities.units import Unit, is_percent, unit_of
 
 _LONGEST = 120  # characters of a quantity
 _ABOUT = re.compile(
-    r"(?:≈|~|=|:|(?:about|approximately|approx\.?|around|roughly|circa|ca\.|exactly|precisely)(?=\s|\d))\s*",
+    r"(?:≈|~|=|:|大?[约約]|およそ|약|(?:about|approximately|approx\.?|around|roughly|circa|ca\.|exactly|precisely)(?=\s|\d))\s*",
     re.IGNORECASE,
 )
+_POLITE = re.compile(rf"(?:{POLITE_IS})$")
 _NAMED = re.compile(r"[A-Za-z](?:_\{?\w{1,8}\}?)?\s*(?==[^=]+$)|[A-Za-z]\s*(?=≈)")  # x = 5
 _SIGN = re.compile(r"([-+−]|(?:minus|negative|plus)\s+)\s*", re.IGNORECASE)
 _MONEY = re.compile(r"(US\$|[$€£¥₹₩]|(?:USD|EUR|GBP|RMB|CNY)\b)\s*")
@@ -24,12 +26,17 @@ _AFTER_SCALE = re.compile(r"\b(thousand|million|billion|trillion),\s+")
 _MIXED = re.compile(r"(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SHORT_FACTORS = {"k": 1e3, "K": 1e3, "bn": 1e9, "mn": 1e6, "mln": 1e6, "mio": 1e6}
 _MONEY_FACTORS = {"M": 1e6, "m": 1e6, "MM": 1e6, "B": 1e9, "b": 1e9, "T": 1e12}
+_WIDE_FACTORS = dict(zip("百千万萬亿億兆천만억", (1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e12, 1e3, 1e4, 1e8), strict=True))
+_WIDE_SCALED = re.compile(rf"([\d.,]*\d)\s*([{''.join(_WIDE_FACTORS)}]{{1,3}})")
 _GLUED = re.compile(r"(.*?[\d.])\s*([A-Za-z]{1,3})")
 _FACTORIAL = re.compile(r"(\d{1,2})!")
 _RANGE = re.compile(r"-?[\d.,]+\s*[-–—~]\s*-?[\d.,]+|[\d.,]+\s*:\s*[\d.,]+|.*\d,\d{1,2}(?!\d).*")
 _DATE = re.compile(r"\d+(?:[-/]\d+){2,}|\d+(?:\.\d+){2,}")
+_DECADE = re.compile(r"[12]\d\d0\s?'?s")
 _OF_ONE = re.compile(r"(half|(?:a|one|two|three)\s+\w+\s+of)\s+an?", re.IGNORECASE)  # "half a metre"
-_BEFORE_UNIT = re.compile(r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[A-Za-z])\s+(?=\S)")
+_BEFORE_UNIT = re.compile(
+    r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[\d百千万萬亿億兆천만억])\s*(?=[\u3041-\ud7a3])|(?<=[A-Za-z])\s+(?=\S)"
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ def plain_quantity(text: str) -> Quantity | None:
     if len(plain) > _LONGEST:
         return None
     plain = plain[:-1].rstrip() if plain.endswith(".") and not plain.endswith("..") else plain
+    plain = _POLITE.sub("", plain) if not plain.isascii() else plain
     for lead in (_NAMED, _ABOUT):
         match = lead.match(plain)
         plain = plain[match.end() :] if match else plain
@@ -84,6 +92,8 @@ def _signed(text: str) -> Quantity | None:
 
 def _measured(text: str) -> Quantity | None:
     """A quantity without a sign in words: with money before it, or a unit behind it, or without a unit."""
+    if _DECADE.fullmatch(text):
+        return None
     money = _MONEY.match(text)
     if money:
         body = text[money.end() :].strip()
@@ -135,6 +145,8 @@ def _with_factor(text: str, factors: dict[str, float]) -> float | None:
     if tail.lower().startswith("and ") and _LITERAL.fullmatch(head):
         part = value_of_words(["zero", *tail.lower().replace("-", " ").split()])
         return None if part is None or part >= 1 else float(head.replace(",", "")) + part
+    if (scaled := _WIDE_SCALED.fullmatch(text)) and _LITERAL.fullmatch(scaled[1]):
+        return float(scaled[1].replace(",", "")) * math.prod(_WIDE_FACTORS[char] for char in scaled[2])
     factor = (factor_of(tail.lower().split()) or part_of(tail.lower())) if tail else None
     if factor is None and (glued := _GLUED.fullmatch(text)):
         head, factor = glued[1], (_SHORT_FACTORS | factors).get(glued[2])

@@ -50,6 +50,12 @@ _OTHERS = {
     "mph": ("length^1 time^-1", 1609.344 / 3600), "kph": ("length^1 time^-1", 1 / 3.6),
     "kmh": ("length^1 time^-1", 1 / 3.6),
 }  # fmt: skip
+# Words that count in Chinese, Japanese and Korean: "5个", "5人", "5마리"
+_COUNTERS = (
+    "个 個 只 隻 人 名 位 条 條 张 張 本 件 辆 輛 头 頭 匹 枚 棵 朵 座 块 "
+    "塊 片 颗 顆 根 把 支 台 艘 层 層 次 种 種 つ 冊 羽 杯 명 개 마리 대 권 장"
+)
+_OTHERS |= dict.fromkeys(_COUNTERS.split(), ("count", 1.0))
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1, "k": 1e3, "M": 1e6, "G": 1e9}
 _PREFIXES |= {"nano": 1e-9, "micro": 1e-6, "milli": 1e-3, "centi": 1e-2, "deci": 1e-1, "kilo": 1e3, "mega": 1e6}
 _PREFIXES |= {"giga": 1e9, "T": 1e12, "p": 1e-12, "h": 1e2}

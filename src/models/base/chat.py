@@ -16,16 +16,19 @@ from testbed.models.base.thoughts import THINKING
 
 # HTTP statuses that are about the question. Others, such as 401 for a wrong key, are not.
 REFUSALS = frozenset({400, 413, 422})
+FORBIDDEN = 403
 OPTIONAL = ("top_p", "top_k", "presence_penalty", "repetition_penalty")  # sent where they are given
 # Finish reasons by the words in them, since each server has its own. A reason with none of these words ends an answer
 # as usual; without a text it is a refusal, unless it only means that the answer ended.
 WITHHELD = re.compile(
     r"filter|safety|recitation|prohibit|block|spii|refus|guardrail|sensitive|moderat|content_?policy|flagged|inspection"
+    r"|toxic|harm|unsafe|violat"
 )
 CUT = re.compile(r"length|max_?\w*token|token_?limit|context_?window")
 BROKEN = re.compile(
     r"error|abort|cancel|interrupt|fail|time_?d?_?out|network|overload|insufficient|unavailable|incomplete|pre_?empt"
     r"|connect|lost|reset|closed|shut_?down|kill|evict|drop|crash|exception|restart|unfinished|in_?progress|pending"
+    r"|pause|^(un)?load$"
 )
 ENDED = re.compile(r"|none|null|(finish_?reason\W*)?(stop|eos|end|complete|finish|done|natural|normal|success)\w*")
 SEEDS = 2**31  # some servers take no larger ones
@@ -38,6 +41,12 @@ _WITHHELD_FIELD = re.compile(r"(?i)block|filtered|refus|flagged|sensitive")
 _DEEPEST = 10  # levels of a reply in which a block is looked for
 _REASON_FIELD = re.compile(r"(?i)reason|code|type|status")
 _OTHERWISE = re.compile("unspecified|account|billing|quota|rate_?limit|api_?key|^(none|false|null|0)$")
+# Faults of the account or the place of whoever asks: some servers report them as faults of the question.
+_ACCOUNT = re.compile(
+    r"(?i)\bcredits?\b|billing|\bquota\b|budget|payment|arrear|api[ _-]?key|(?:user|your) location|in good standing"
+    r"|subscription|(?:your|the) (?:account|organi[sz]ation|plan)\b"
+)
+_AGAINST_RULES = re.compile(r"(?i)violat\w+ .{0,60}(?:guideline|polic|terms)|\bflagged\b|\bmoderation\b|safety system")
 _IN_THOUGHTS, _TEXTS = ("thinking", "reasoning", "text", "summary", "content"), ("text", "output_text")
 
 
@@ -133,6 +142,8 @@ def generation_of(reply: Mapping[str, Any], request_id: str | None) -> Generatio
                 raise RefusedError(f"the server refused: {said(holder['error'])}")
             raise fault(_status(holder["error"]), said(holder["error"]))
     reason = choice.get("finish_reason") if isinstance(choice, dict) else None
+    native = choice.get("native_finish_reason") if isinstance(choice, dict) else None  # of the server behind a router
+    reason = native if WITHHELD.search(_plain(native)) else reason
     message = choice.get("message") if isinstance(choice, dict) else None
     if message is None and not ENDED.fullmatch(_plain(reason)):  # the reason alone explains why there is none
         message = {}
@@ -194,8 +205,9 @@ def fault(status: int, text: str, body: Any = None) -> TestbedError:
         text: The server's text.
         body: The reply, which may report that the question was blocked.
     """
-    kind = RefusedError if status in REFUSALS or blocked(body) else UnreachedError
-    return kind(f"HTTP {status}: {text}")
+    against = blocked(body) or (status in {*REFUSALS, FORBIDDEN} and _AGAINST_RULES.search(text))
+    refused = against or (status in REFUSALS and not _ACCOUNT.search(f"{text} {body}"))
+    return (RefusedError if refused else UnreachedError)(f"HTTP {status}: {text}")
 
 
 def blocked(value: Any, key: str = "", depth: int = 0) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 THINKING = "thinking"  # in a generation's `extra`: the thoughts that a server gave apart from the text
 BEGUN = "thinking_begun"  # likewise: the prompt had opened the thoughts, so that the reply begins within them
-REVISION = 4  # of `final_part`; raised when the same reply gets another final part
+REVISION = 5  # of `final_part`; raised when the same reply gets another final part
 
 _SAYS_SO = re.compile(
     "think|thought|reason|analysis|scratch[_-]?pad|reflect|rationale|monologue|ponder|deliberat"
@@ -43,11 +43,15 @@ _FINAL = (
     r"|<\|start\|>\s*assistant\s*<\|message\|>"
 )
 _BEGINS = (
+    r"<\|im_start\|>\s*(?:think|thought|thinking|reasoning|analysis)\b|"  # s1
     rf"◁think(?:ing)?▷|<unused94>|<\|channel>(?:\s*(?:thought|thinking|analysis)\b)?|{_ANALYSIS}"
     # gpt-oss's channels without their control tokens: "analysisWe see a dog.assistantfinalB"
     r"|(?-i:\A\s*analysis(?=[A-Z]|[\s\S]*assistantfinal))"
 )
-_ENDS = rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)|(?-i:^\.\.\.done thinking\.$)"
+_ENDS = (
+    r"<\|im_start\|>\s*(?:answer|final)\b|"
+    rf"◁/think(?:ing)?▷|<unused95>|<channel\|>|{_FINAL}|(?-i:assistantfinal)|(?-i:^\.\.\.done thinking\.$)"
+)
 _MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE | re.MULTILINE)
 _SUMMARY = re.compile(r"\s*<summary>([^<]{1,80})</summary>", re.IGNORECASE)
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*(\w{1,40})[ \t]*\n[\s\S]*?(?:^(?P<end>\1)[ \t]*$|\Z)", re.MULTILINE)
