@@ -7,9 +7,8 @@ import pytest
 
 from testbed.extensions.explain.axis import Stage, Variant
 from testbed.extensions.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
-from testbed.extensions.explain.race import Race
+from testbed.extensions.explain.race import Race, default_samples
 from testbed.extensions.explain.sampling import SampledValue
-from testbed.extensions.explain.search import default_samples
 
 SAMPLES = 10_000
 TARGET = Target("top1", 0.7, 5e-5, 0.8)
@@ -187,10 +186,12 @@ def test_a_variant_that_fails_while_it_is_decided_is_left():
     ("evaluated", "variants", "expected"),
     [
         (100, 30, 3_000),  # all of a tiny set
-        (4_000, 30, 10_000),  # a small one
-        (20_000, 30, 30_000),  # 5 % of what all would take
-        (20_000, 60, 40_000),  # two evaluations
+        (1_000, 30, 10_000),
+        (4_000, 30, 24_000),  # six evaluations of a small one
+        (12_000, 30, 50_000),
+        (25_000, 30, 50_000),  # two evaluations
+        (50_000, 60, 100_000),
     ],
 )
-def test_the_default_is_at_most_two_evaluations_of_a_large_set(evaluated, variants, expected):
+def test_the_default_is_two_evaluations_of_a_large_set_and_more_of_a_small_one(evaluated, variants, expected):
     assert default_samples(evaluated, variants) == expected
