@@ -105,6 +105,16 @@ def test_one_that_was_run_on_all_samples_for_nothing_gives_way_to_the_next(bench
     assert verdict(race.known[arm("1")], [TARGET]) == GIVES
 
 
+def test_one_that_comes_near_is_dropped_before_it_was_run_on_all_samples():
+    near, true = arm("near"), arm("true")
+    bench = Bench({near: 0.706, true: 0.7})
+    bench.noise = {near: -1.0, true: 2.0}  # at first the near one seems to give it
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9)
+    assert verdict(race.known[true], [TARGET]) == GIVES
+    assert 0.75 * SAMPLES < len(bench.images.seen[near]) < SAMPLES
+
+
 def test_it_may_stop_as_soon_as_one_is_sure(bench):
     bench.spread = 0.02
     race = Race(bench, [TARGET])
