@@ -32,7 +32,8 @@ class Geometry:
             shape changes) or `NO_RESIZE`.
         interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos"`` or ``"box"``.
         antialias: Whether downscaling smooths. If not, a tensor is resized, as in code for tensors before torchvision
-            0.17\n            and in OpenCV.
+            0.17
+            and in OpenCV.
     """
 
     resize: Size

@@ -15,11 +15,26 @@ from testbed.extensions.explain.sampling import SampledValue
 DOUBTFUL = 0.001  # odds below which an arm is dropped
 FREEDOM, ROUGH = 3, 16  # minimum degrees of freedom, and samples per further one: errors of small draws are rough
 FIRST_LOOK = 24  # samples
-GROWTH, WORTHWHILE = 1.3, 1.02  # growth of the draw between looks, and its minimum
-WHOLE = 0.75  # share of the samples above which a draw takes all
+GROWTH, WORTHWHILE = 1.2, 1.02  # growth of the draw between looks, and its minimum
+WHOLE = 0.98  # share of the samples above which a draw takes all
 PRECISE = 0.5  # share of the narrowest requested interval below which an arm is not refined
 LIKELY = 0.1  # minimum odds relative to the likeliest arm
 SURE = 0.95  # share of all odds at which one arm makes the others wait
+EVALUATIONS, SMALL_EVALUATIONS = 2, 6  # maximum passes, in evaluations of a large set and of a small one
+AT_LEAST, AT_MOST = 10_000, 50_000  # passes of a small set
+SHARE = 0.05  # of the passes of all pairs
+
+
+def default_samples(evaluated: int, variants: int) -> int:
+    """The default maximum of forward passes; variants of a small set differ by few answers, which takes more of it."""
+    small = max(SMALL_EVALUATIONS * evaluated, AT_LEAST)
+    return min(small, max(EVALUATIONS * evaluated, AT_MOST), evaluated * variants)
+
+
+def samples_for_pairs(evaluated: int, pairs: int) -> int:
+    """The default maximum of forward passes for pairs of image changes."""
+    full = evaluated * pairs
+    return int(min(max(SHARE * full, AT_LEAST), full))
 
 
 class Race:
@@ -175,7 +190,7 @@ class Race:
     def _next_size(self, arm: Arm, budget: int) -> int:
         """The size of the next draw of an arm, within the budget; 0 if it would hardly be larger."""
         last, every = self.sizes[arm], len(self.bench.cell)
-        size = max(int(last * GROWTH), last + 1)
+        size = min(max(int(last * GROWTH), last + 1), (last + every) // 2 + 1)  # errors vanish where few are left
         size = every if size > WHOLE * every else size
         while size > last * WORTHWHILE:
             if self._passes(arm, size) <= budget - self.bench.images.forwards:

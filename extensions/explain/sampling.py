@@ -30,7 +30,7 @@ GROUPS = 20  # jackknife groups
 CAUTION = 1.5  # factor of its variance, since windows are few
 FEW = 6  # samples; twice as many still have an error 1.5 times as large
 GRID, COARSE = 2000, 300  # grid points of margins for shares, and for their variance
-NEAREST = 8  # minimum number of drawn samples for a margin
+NEAREST, MOST_NEAR = 8, 200  # minimum and maximum number of drawn samples for a margin
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _grid(margins: Array, weights: Array, most: int = GRID) -> tuple[Array, Arra
 
 
 def _near(count: int) -> int:
-    return min(count, max(NEAREST, int(count**0.8 / 1.5)))
+    return min(count, MOST_NEAR, max(NEAREST, int(count**0.8 / 1.5)))
 
 
 def _shares(grid: Array, drawn: Array, shift: Array, inverse: Array) -> Array:

@@ -29,7 +29,7 @@ from testbed.extensions.explain.explanation import (
     most_by_chance,
     verdict,
 )
-from testbed.extensions.explain.race import FIRST_LOOK, Race
+from testbed.extensions.explain.race import FIRST_LOOK, Race, default_samples, samples_for_pairs
 from testbed.extensions.explain.sampling import SampledValue
 from testbed.extensions.explain.table import values
 from testbed.registry.catalog import Catalog
@@ -42,19 +42,10 @@ MOST_TEXTS = 20_000  # texts to embed for combinations
 FOR_FIRST_LOOKS = 0.3  # share of the forward passes left for pairs of image changes
 NOT_ADDITIVE = 0.2  # relative deviation of effects on outputs from additivity
 BEST = 5  # pairs to which a third variant is added
-SHARE, AT_LEAST = 0.05, 10_000  # forward passes: share of those for all variants, and minimum
-EVALUATIONS = 2  # maximum passes in evaluations, if more than `AT_LEAST`
 
 METRICS = ("metric", "another metric")  # axes that replace the published metric
 
 Say = Callable[[str], None]
-
-
-def default_samples(evaluated: int, variants: int, evaluations: float = EVALUATIONS) -> int:
-    """The default maximum of forward passes: a number of evaluations, or all of a small set."""
-    full = evaluated * variants
-    most = min(max(SHARE * full, AT_LEAST), max(evaluations * evaluated, AT_LEAST), full)
-    return int(most)
 
 
 class Search:
@@ -63,8 +54,8 @@ class Search:
     Args:
         cell: The cell.
         targets: The published values; several metrics exclude more than one.
-        samples: Maximum number of forward passes; default `default_samples` for single variants, and as many for pairs
-            if several metrics distinguish them.
+        samples: Maximum number of forward passes; default `default_samples` for single variants, and
+            `samples_for_pairs` if several metrics distinguish pairs.
         device: Device of models.
         stages: Stages that may be used.
         given: The axes; default all.
@@ -312,7 +303,7 @@ class Search:
         images = [in_order(a + b) for a, b in combinations(moving, 2) if combinable(a, b) and self._both_count(a, b)]
         if len(self.targets) > 1:
             protocols = {self.bench.pixels(arm) for arm in images}
-            self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
+            self._allow(self._usual + samples_for_pairs(len(self.cell), len(protocols)))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(variant,)] for variant in pair)

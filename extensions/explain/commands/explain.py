@@ -43,7 +43,8 @@ FIRST_WORDS = 30  # characters of a reason that distinguish kinds of reasons
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The maximum number of images to run through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
+    help="The maximum number of images to run through a network.  [default: 2 evaluations; for"
+    " fewer than 25,000 samples 50,000, but at most 6 evaluations or 10,000; 0: none]",
 )
 @click.option(
     *("--prompts", "--templates-file"),

@@ -7,9 +7,8 @@ import pytest
 
 from testbed.extensions.explain.axis import Stage, Variant
 from testbed.extensions.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
-from testbed.extensions.explain.race import Race
+from testbed.extensions.explain.race import Race, default_samples
 from testbed.extensions.explain.sampling import SampledValue
-from testbed.extensions.explain.search import default_samples
 
 SAMPLES = 10_000
 TARGET = Target("top1", 0.7, 5e-5, 0.8)
@@ -106,6 +105,16 @@ def test_one_that_was_run_on_all_samples_for_nothing_gives_way_to_the_next(bench
     assert verdict(race.known[arm("1")], [TARGET]) == GIVES
 
 
+def test_one_that_comes_near_is_dropped_before_it_was_run_on_all_samples():
+    near, true = arm("near"), arm("true")
+    bench = Bench({near: 0.706, true: 0.7})
+    bench.noise = {near: -1.0, true: 2.0}  # at first the near one seems to give it
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9)
+    assert verdict(race.known[true], [TARGET]) == GIVES
+    assert 0.75 * SAMPLES < len(bench.images.seen[near]) < SAMPLES
+
+
 def test_it_may_stop_as_soon_as_one_is_sure(bench):
     bench.spread = 0.02
     race = Race(bench, [TARGET])
@@ -187,10 +196,12 @@ def test_a_variant_that_fails_while_it_is_decided_is_left():
     ("evaluated", "variants", "expected"),
     [
         (100, 30, 3_000),  # all of a tiny set
-        (4_000, 30, 10_000),  # a small one
-        (20_000, 30, 30_000),  # 5 % of what all would take
-        (20_000, 60, 40_000),  # two evaluations
+        (1_000, 30, 10_000),
+        (4_000, 30, 24_000),  # six evaluations of a small one
+        (12_000, 30, 50_000),
+        (25_000, 30, 50_000),  # two evaluations
+        (50_000, 60, 100_000),
     ],
 )
-def test_the_default_is_at_most_two_evaluations_of_a_large_set(evaluated, variants, expected):
+def test_the_default_is_two_evaluations_of_a_large_set_and_more_of_a_small_one(evaluated, variants, expected):
     assert default_samples(evaluated, variants) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,19 @@ def test_all_samples_give_the_value_itself(monkeypatch):
     before, after = tables(1.0)
     [found, *_] = estimates(monkeypatch, before, after, 10**9)
     assert (found.value, found.error) == (pytest.approx(values(after).value, abs=1e-12), 0)
+
+
+def test_an_estimate_from_many_samples_takes_little_memory(monkeypatch):
+    monkeypatch.setattr(__name__ + ".SAMPLES", 25_000)
+    monkeypatch.setattr(__name__ + ".ROUNDS", 1)
+    before, after = tables(0.3)
+    tracemalloc.start()
+    try:
+        estimates(monkeypatch, before, after, 20_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300 * 2**20
 
 
 def test_a_larger_draw_contains_a_smaller_one():
