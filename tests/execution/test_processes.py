@@ -139,8 +139,9 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
     _, err = bench.run(*arguments)
     assert before >= 2 * CHUNK
     assert f"resuming: {before:,} of {2 * COUNT:,} outputs" in err
-    # Of what was stored, eight samples of each cell are computed again: the pace, which is read, has changed.
-    assert computed(bench.folder) - counted == 2 * COUNT - before + 2 * 8
+    # Of what was stored, some samples of each cell are computed again: the pace, which is read, has changed. Equal on
+    # 299 samples, at most 1 % of all may differ at 95 % confidence.
+    assert computed(bench.folder) - counted == 2 * COUNT - before + 2 * 299
     for setting in ("world", "world-dark"):
         np.testing.assert_array_equal(bench.logits("world-slow", setting), reference.logits(PLAIN, setting))
         assert bench.metrics("world-slow", setting) == reference.metrics(PLAIN, setting)

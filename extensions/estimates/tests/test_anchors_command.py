@@ -154,7 +154,7 @@ def test_scores_that_are_no_answers_have_fewer_ways(program, store):
         (["val", "-o", "a.json", "--models", "vgg11", "vgg13"], "4 or more models are needed on val; available: 2"),
         (["val", "-o", "a.json", "--models", "vgg*", "vit_b_16"], "requires at least two of other"),
         (["vall", "-o", "a.json"], "unknown eval setting 'vall'"),
-        (["val", "-o", "a.json", "--score", "confidence"], "whether a higher or a lower confidence is better is unknown"),
+        (["val", "-o", "a.json", "--score", "confidence"], "a higher or a lower confidence is better is unknown"),
         (["val", "-o", "a.json", "--families", "none.csv"], "none.csv cannot be read"),
         (["val", "-o", "a.json", "--families", "wrong.csv"], "expected the columns model and family, found name"),
     ],
