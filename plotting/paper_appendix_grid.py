@@ -53,7 +53,7 @@ def _chosen(values: pd.DataFrame, further: Mapping[str, Any]) -> pd.DataFrame:
     for axis, key in enumerate(("models", "columns")):
         patterns = further.get(key) or ["*"]
         names = [str(name) for name in values.axes[axis]]
-        kept = [name for name in names if any(name == each or fnmatchcase(name, each) for each in patterns)]
+        kept = [name for name in names if any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)]
         if not kept:
             raise ValueError(f"the store has no {key} {', '.join(patterns)}")
         values = values.filter(kept, axis=axis)

@@ -295,11 +295,11 @@ def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOS
         if len(here) >= enough and min(steps[1:-1]) >= apart and max(steps) <= TICKS_GAP * apart:
             return [percent for _, percent in here]
         least = TICKS_MOST if step >= 5 else 4 if step >= 1 else 3
-        for place, percent in here if chosen else [*(each for each in decades if low <= each[0] <= high), *here]:
+        for place, percent in here if chosen else [*(decade for decade in decades if low <= decade[0] <= high), *here]:
             if any(abs(place - other) < apart for other, _ in chosen):
                 continue
             others = [low, high, *(other for other, _ in chosen)]
-            gap = min(each for each in others if each >= place) - max(each for each in others if each <= place)
+            gap = min(other for other in others if other >= place) - max(other for other in others if other <= place)
             if gap > TICKS_GAP * apart or len(chosen) < least:
                 chosen.append((place, percent))
         ends = sorted([low, high, *(place for place, _ in chosen)])

@@ -144,8 +144,8 @@ class Evaluations(StorePart):
         Raises:
             StoreError: If two metrics or two scores have the same name.
         """
-        _require_distinct("metric", [(each.scorer, each.name, each.slice) for each in metrics])
-        _require_distinct("score", [(each.scorer, each.name) for each in scores])
+        _require_distinct("metric", [(metric.scorer, metric.name, metric.slice) for metric in metrics])
+        _require_distinct("score", [(score.scorer, score.name) for score in scores])
         with self.writing() as session:
             session.execute(sa.delete(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id))
             session.execute(sa.delete(MetricRow).where(MetricRow.evaluation_id == evaluation_id))

@@ -118,21 +118,21 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
             " severity from 1 to 5, such as imagenet-c.fog.3_on-disk"
         )
     matches = [name_match for name_match in found.values() if name_match is not None]
-    families = sorted({(each["family"], each["form"]) for each in matches})
+    families = sorted({(match["family"], match["form"]) for match in matches})
     if len(families) > 1:
         (one, form), (other, another) = families[:2]
         raise DataError(f"expected corruptions of one family; got {one}.*{form} or {other}.*{another}")
     (family, form) = families[0]
     if baseline is None and family != "imagenet-c":
         raise DataError(f"AlexNet's published errors are for imagenet-c, not for {family}; use --baseline MODEL")
-    there = list(dict.fromkeys(each["corruption"] for each in matches))
+    there = list(dict.fromkeys(match["corruption"] for match in matches))
     if family == "imagenet-c":  # mCE is defined on these
         left_out = [corruption for corruption in there if corruption not in ALEXNET]
         there = [*ALEXNET]
         if left_out:
             tell(f"mCE is the mean of 15 corruptions; not among them: {', '.join(left_out)}")
     whole = range(1, SEVERITIES + 1)
-    severities = list(whole) if family == "imagenet-c" else sorted({int(each["severity"]) for each in matches})
+    severities = list(whole) if family == "imagenet-c" else sorted({int(match["severity"]) for match in matches})
     return _Cells(
         {corruption: [f"{family}.{corruption}.{severity}{form}" for severity in severities] for corruption in there},
         clean,

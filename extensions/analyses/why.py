@@ -111,7 +111,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     today = Today(catalog.plugins)
     records = store.records.of([evaluation.id])[evaluation.id]
     if records:
-        found.record = min((today.differences(each.content) for each in records), key=len)
+        found.record = min((today.differences(record.content) for record in records), key=len)
     else:
         found.record = [MISSING_RECORD.format(_label(evaluation))]
     found.certificates = store.records.certificates([evaluation.id])[evaluation.id]

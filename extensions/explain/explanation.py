@@ -164,7 +164,7 @@ class Explanation:
                 f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric"
                 f" would decide. {tried}.{self._open()}"
             )
-        if any(each.verdict == UNDECIDED for each in self.combinations):
+        if any(combination.verdict == UNDECIDED for combination in self.combinations):
             gives = "is known to give"
         return f"Unexplained: no variant {gives} it; {tried}.{doubt}{self._open()}"
 
@@ -184,7 +184,7 @@ class Explanation:
         open_ones = [row for row in rows if row.verdict == UNDECIDED]
         if not open_ones:
             return ""
-        ended = any(each.verdict == GIVES and each.estimates[0].samples for each in rows)  # by one that was run on all
+        ended = any(row.verdict == GIVES and row.estimates[0].samples for row in rows)  # by one that was run on all
         why = "they were run no further" if ended else "more --samples would decide"
         return f" Undecided: {', '.join(result.name for result in open_ones[:3])}; {why}."
 

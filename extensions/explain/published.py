@@ -65,7 +65,7 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
     wanted = weights(model)
     claims = [each for each in store.claims.find(eval_settings=[name]) if weights(each.model) == wanted]
     cell = reported(store, model, setting)
-    metrics = {each.name for each in store.results.metrics(cell.id)}
+    metrics = {metric.name for metric in store.results.metrics(cell.id)}
     able = [each for each in claims if _is_measured(each, metrics) and (source is None or _source(each) == source)]
     # Values in a model's definition are used if no other source has published any.
     able = [each for each in able if _source(each) != DEFINITION or source is not None] or able

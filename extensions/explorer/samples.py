@@ -250,7 +250,9 @@ class SamplesPart:
             found["top"] = self._top(samples, positions)
         elif samples.kind == TEXT:
             setting = self.catalog.find_eval_setting(samples.name)
-            found["texts"] = described(samples.outputs(positions), [infos[each].target for each in positions], setting)
+            found["texts"] = described(
+                samples.outputs(positions), [infos[position].target for position in positions], setting
+            )
         return found
 
     def _top(self, samples: SettingSamples, positions: Sequence[int]) -> dict[str, Any]:

@@ -35,5 +35,5 @@ def read(document: Document, reading: Reading) -> None:
     for row, fields in document.lines():
         for column, (setting, metric) in places.items():
             reading.claim(fields["model"], setting, COLUMN_METRICS[metric], fields[column], row, column, PERCENT)
-    if reading.claims and max(each.value for each in reading.claims) <= LARGEST:
+    if reading.claims and max(claim.value for claim in reading.claims) <= LARGEST:
         raise StoreError(f"{document.path}: no value exceeds 1, so these seem to be fractions; give a table in percent")

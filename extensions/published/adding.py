@@ -83,7 +83,7 @@ def add(
     read: list[tuple[_File, list[Claim]]] = []
     rows = 0
     models, evaluated = evaluated_names(store)
-    known = {**{each: each for each in models}, **{each.reference: each.name for each in store.names.own()}}
+    known = {**{model: model for model in models}, **{each.reference: each.name for each in store.names.own()}}
     for document, form in _of_one_form(documents, columns):
         if form is None:
             left_out[OTHERS] += 1

@@ -73,7 +73,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     done.values = len(rows)
     done.left_out = +done.left_out
     table = as_csv([COLUMNS, *rows]).encode()
-    sides = sides_of(store, [each.evaluation.id for each in cells])
+    sides = sides_of(store, [cell.evaluation.id for cell in cells])
     manifest = {
         "form": FORM,
         "version": VERSION,

@@ -112,7 +112,9 @@ def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tu
 
     Runs with one checkpoint, and those whose metric is not the mean of a score of samples, are left out.
     """
-    made = ((each, each.best(), _Scores(store, each, each.points).expected()) for each in curves(store, runs, settings))
+    made = (
+        (curve, curve.best(), _Scores(store, curve, curve.points).expected()) for curve in curves(store, runs, settings)
+    )
     return [
         (curve, best, value)
         for curve, best, value in made
@@ -140,7 +142,9 @@ def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> Checkpoint
 def _not_finite(store: Store, point: CurvePoint) -> int:
     """The number of samples of a checkpoint whose outputs are NaN or infinite."""
     found = [
-        each for each in store.results.metrics(point.evaluation) if (each.name, each.slice) == (NOT_FINITE, OVERALL)
+        metric
+        for metric in store.results.metrics(point.evaluation)
+        if (metric.name, metric.slice) == (NOT_FINITE, OVERALL)
     ]
     return sum(round(each.value * each.n) for each in found if each.value is not None and each.n is not None)
 
@@ -149,7 +153,7 @@ def _p(row: CheckpointComparison, scores: _Scores) -> float:
     """The p-value of the difference from the best one before; for a decline, adjusted for its selection."""
     assert row.comparison is not None
     assert row.best is not None
-    earlier = [each for each in scores.points if each.checkpoint.step < row.point.checkpoint.step]
+    earlier = [point for point in scores.points if point.checkpoint.step < row.point.checkpoint.step]
     if row.comparison.difference == 0 or len(earlier) < 2 or _direction(row) == BETTER:
         return row.comparison.p  # conservative for an improvement over the best of several
     assert row.score is not None

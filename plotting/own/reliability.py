@@ -97,8 +97,7 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
                     "width": 2,
                 },
                 customdata=[
-                    [percent(each.confidence), percent(each.accuracy), f"{each.n:,}"]
-                    for each in panel.bins.itertuples()
+                    [percent(row.confidence), percent(row.accuracy), f"{row.n:,}"] for row in panel.bins.itertuples()
                 ],
                 hovertemplate=(
                     "confidence %{customdata[0]} %<br>accuracy %{customdata[1]} %<br>"

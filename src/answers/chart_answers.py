@@ -104,7 +104,7 @@ def _is_close(said: str, right: str) -> bool:
     if value is None or wanted is None:
         return said.lower() == right.lower()
     targets = [wanted, wanted / 100] if said.endswith("%") else [wanted]
-    return any((abs(value - each) / abs(each) if each else value) <= _CLOSE for each in targets)
+    return any((abs(value - target) / abs(target) if target else value) <= _CLOSE for target in targets)
 
 
 def _percentage(text: str) -> float | None:

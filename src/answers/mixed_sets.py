@@ -196,7 +196,7 @@ def vtc(columns: Columns, text: str) -> Verdict:
     category = columns.get("category")
     if category not in (RETRIEVAL, REASONING):
         return equal(columns, text)
-    verdicts = [contains({**columns, "answer": each}, text, as_written=True) for each in references(columns)]
+    verdicts = [contains({**columns, "answer": reference}, text, as_written=True) for reference in references(columns)]
     scores = [verdict.score for verdict in verdicts]
     return replace(verdicts[0], score=max(scores) if category == RETRIEVAL else sum(scores) / len(scores))
 

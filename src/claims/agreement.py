@@ -211,7 +211,7 @@ def standings(claims: Iterable[Claim]) -> list[str]:
 
 
 def _standing(claims: Sequence[Claim]) -> str:
-    first = next((each.value for each in claims if each.protocol[STANDING] == CLAIMED), None)
+    first = next((claim.value for claim in claims if claim.protocol[STANDING] == CLAIMED), None)
     told = []
     for each in claims:
         apart = (
@@ -259,7 +259,7 @@ class PublishedValues:
         self._claims: dict[tuple[str, str], list[Claim]] = {}
         if not (known := store.claims.models(eval_settings)):
             return
-        wanted, short = {weights(each) for each in models}, short_names(store, known)
+        wanted, short = {weights(model) for model in models}, short_names(store, known)
         same = [each for each in known if weights(short.get(each, each)) in wanted]
         for claim in mapped_now(store, store.claims.find(same, eval_settings)) if same else ():
             self._claims.setdefault((weights(claim.model), claim.eval_setting), []).append(claim)
@@ -292,7 +292,7 @@ class PublishedValues:
         """The stored claims of a definition."""
         claims = (each for several in self._claims.values() for each in several)
         key = source.name, source.path
-        return [replace(each, source=None) for each in claims if (of := each.source) and (of.name, of.path) == key]
+        return [replace(claim, source=None) for claim in claims if (of := claim.source) and (of.name, of.path) == key]
 
     def __bool__(self) -> bool:
         return bool(self._claims)

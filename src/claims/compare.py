@@ -47,16 +47,16 @@ class Disagreement:
     @property
     def models(self) -> int:
         """Returns the number of weights they have in common."""
-        return len({each.weights for each in self.pairs})
+        return len({pair.weights for pair in self.pairs})
 
     @property
     def settings(self) -> int:
         """Returns the number of eval settings they have in common, by metric and slice."""
-        return len({_on(each.first) for each in self.pairs})
+        return len({_on(pair.first) for pair in self.pairs})
 
     def beyond(self, points: Decimal) -> list[ClaimPair]:
         """The pairs that differ by more than that."""
-        return [each for each in self.pairs if abs(each.points) > points]
+        return [pair for pair in self.pairs if abs(pair.points) > points]
 
     def summary(self, by: float) -> str:
         """Counts the pairs, and those that differ."""
@@ -167,10 +167,10 @@ def cell(store: Store, model: str, setting: str) -> PublishedCell:
     setting, _ = eval_setting(setting)
     published = PublishedValues(store, [model], [setting])
     claims = published.about(model, setting)
-    known = [model, *names_of(model), *(each.model for each in claims)]
+    known = [model, *names_of(model), *(claim.model for claim in claims)]
     names = dict.fromkeys([*known, *(prefix + each for each in known for prefix in PREFIXES)])
     measured = store.results.find(list(names), [setting])
-    slices = {OVERALL, *(each.slice for each in claims)}
+    slices = {OVERALL, *(claim.slice for claim in claims)}
     own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
     return PublishedCell(claims, own, published.beside(own))
 
@@ -180,15 +180,17 @@ def about(claims: Sequence[Claim], models: Sequence[str], settings: Sequence[str
 
     A model's name stands for all names of its weights.
     """
-    same = {weights(each) for each in models} | {weights(each.model) for each in claims if _fits(each.model, models)}
-    exact = {eval_setting(each)[0] for each in settings}
+    same = {weights(model) for model in models} | {
+        weights(claim.model) for claim in claims if _fits(claim.model, models)
+    }
+    exact = {eval_setting(setting)[0] for setting in settings}
     return [
-        each
-        for each in claims
-        if (not models or weights(each.model) in same)
-        and (not settings or each.eval_setting in exact or _fits(each.eval_setting, settings))
+        claim
+        for claim in claims
+        if (not models or weights(claim.model) in same)
+        and (not settings or claim.eval_setting in exact or _fits(claim.eval_setting, settings))
     ]
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, each) for each in patterns)
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -98,7 +98,7 @@ def read_document(file: Path, path: str | None = None) -> Document:
 
 
 def _records(file: Path, text: str, in_lines: bool) -> list[Mapping[str, Any]]:
-    parts = [each for each in text.splitlines() if each.strip()] if in_lines else [text]
+    parts = [line for line in text.splitlines() if line.strip()] if in_lines else [text]
     try:
         # Numbers stay as they are printed.
         read = [json.loads(part, parse_float=str, parse_int=str, parse_constant=str) for part in parts]

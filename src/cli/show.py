@@ -102,10 +102,10 @@ def command(
             click.echo(prose(f"  {line}"))
         for certificate in cell.certificates[-1:]:
             click.echo(prose(f"  {_verified(certificate)}"))
-        click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
+        click.echo(_metrics_table([metric for metric in cell.metrics if slices or metric.slice == OVERALL]))
         for line in _published_lines(compared, cell, slices):
             click.echo(prose(line))
-        hidden = sum(each.slice != OVERALL for each in cell.metrics)
+        hidden = sum(metric.slice != OVERALL for metric in cell.metrics)
         if hidden and not slices:
             click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)
         if profile:
@@ -157,7 +157,7 @@ def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int
     evaluations = [cell.evaluation for cell in cells]
     with Store.open(db_url) as store:
         found = labels(store, evaluations)
-        return {each.id: (found[each.id], prompts(store, each)) for each in evaluations}
+        return {evaluation.id: (found[evaluation.id], prompts(store, evaluation)) for evaluation in evaluations}
 
 
 def _one_word(db_url: str | None, word: str) -> str:

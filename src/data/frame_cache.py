@@ -40,7 +40,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[bytes]] | None:
 
 def write(path: Path, facts: dict[str, Any], pictures: list[bytes]) -> None:
     """Keeps pictures, and facts about them; a cache that cannot be written to is left as it is."""
-    header = json.dumps({"facts": facts, "sizes": [len(each) for each in pictures]}).encode()
+    header = json.dumps({"facts": facts, "sizes": [len(picture) for picture in pictures]}).encode()
     with contextlib.suppress(OSError):
         write_atomically(path, b"".join([len(header).to_bytes(_HEADER, "big"), header, *pictures]))
         _remove_oldest(path.parent)

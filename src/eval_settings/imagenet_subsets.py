@@ -86,7 +86,7 @@ def _dataset(names: Sequence[str], classes: Callable[[], Sequence[int]] | None, 
 def _class_names(dataset: SubsetFolder, language: str) -> list[str]:
     """Returns OpenAI's names of the classes."""
     place = {wnid: label for label, wnid in enumerate(synsets())}
-    return [class_names()[place[each]] for each in dataset.folders()]
+    return [class_names()[place[folder]] for folder in dataset.folders()]
 
 
 def _templates(name: str, language: str) -> prompts.Templates:

@@ -67,7 +67,7 @@ class BalancedAccuracy:
 
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
         scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.name)
-        balanced = [replace(each, name=self.name) for each in metrics if each.name == "mean_per_class_recall"]
+        balanced = [replace(metric, name=self.name) for metric in metrics if metric.name == "mean_per_class_recall"]
         return [*scores, *metrics, *balanced]
 
 

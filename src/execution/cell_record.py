@@ -63,7 +63,7 @@ def cell_record(
 
 def _reference(model: str, options: RunOptions) -> dict[str, str]:
     """The file that a short name stands for."""
-    own = next((each for each in (options.inputs or active()).own_names if each.name == model), None)
+    own = next((own_name for own_name in (options.inputs or active()).own_names if own_name.name == model), None)
     return {} if own is None else {REFERENCE: own.as_text()}
 
 

@@ -93,7 +93,7 @@ class Computation:
         anew = self._anew()
         members = self._begin_all(cells, anew)
         passes = make_passes(members, [cell for cell in (*cells, *derived) if cell.items], self.options)
-        stored = self.store.outputs.stored_ranges([each.evaluation_id for each in members])
+        stored = self.store.outputs.stored_ranges([member.evaluation_id for member in members])
         numbers = count()
         shards = [shard for each in passes for shard in shards_of(each, stored, numbers)]
         open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
@@ -143,7 +143,9 @@ class Computation:
         if self.check is not None:
             return  # nobody resumes it
         ended = self.state.outcomes.ended()
-        self.state.records.begin({each.evaluation_id: each.cell for each in members if each.evaluation_id not in ended})
+        self.state.records.begin(
+            {member.evaluation_id: member.cell for member in members if member.evaluation_id not in ended}
+        )
 
     def _announce(
         self, passes: Sequence[Pass], shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]
@@ -181,4 +183,4 @@ class Computation:
 
 def _depth(cell: Cell) -> int:
     """Returns the length of the longest chain of cells that a cell depends on."""
-    return max((1 + _depth(each) for each in cell.sources if isinstance(each, Cell)), default=0)
+    return max((1 + _depth(source) for source in cell.sources if isinstance(source, Cell)), default=0)

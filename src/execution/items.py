@@ -109,7 +109,7 @@ class LateItems:
             groups.setdefault(tuple(requests[request]), []).append(request)
         made = [shard for who, group in groups.items() for shard in shards_of_items(one_pass, group, who, numbers)]
         busy = {evaluation_id for shard in made for evaluation_id in shard.cells}
-        return made, [each for each in cells if each not in busy]
+        return made, [cell for cell in cells if cell not in busy]
 
     def _requests(self, members: Sequence[ItemMember]) -> tuple[list[int], dict[str, list[int]]]:
         """The cells whose requests can be listed, and each of these requests with the cells that make it."""
@@ -152,7 +152,7 @@ def requests_of(store: Store, cell: Cell, evaluation_id: int, node: ItemNode) ->
     assert cell.opened_setting is not None
     setting = cell.opened_setting.setting
     values = EvaluationValues(store, store.evaluations.get(evaluation_id))
-    return [request_text(each) for each in node.items.requests(setting, values)]
+    return [request_text(request) for request in node.items.requests(setting, values)]
 
 
 def requests_from(cell: Cell, node: ItemNode, read: Callable[[], object] = lambda: None) -> list[str]:
@@ -160,4 +160,4 @@ def requests_from(cell: Cell, node: ItemNode, read: Callable[[], object] = lambd
     assert cell.opened_setting is not None
     opened = cell.opened_setting
     values = LateValues(read, opened.dataset.samples, class_names=opened.dataset.class_names)
-    return [request_text(each) for each in node.items.requests(opened.setting, values)]
+    return [request_text(request) for request in node.items.requests(opened.setting, values)]

@@ -176,7 +176,7 @@ class Counting(Progress):
     def samples(self) -> tuple[int, int]:
         """Returns the numbers of samples done and in total, counted once for each cell."""
         counts = list(self.counts.values())
-        return sum(each.shown * each.cells for each in counts), sum(each.total * each.cells for each in counts)
+        return sum(count.shown * count.cells for count in counts), sum(count.total * count.cells for count in counts)
 
     def cells_in_words(self) -> str:
         """Returns a text with the number of cells that have ended."""
@@ -195,7 +195,7 @@ class Counting(Progress):
         if any(list(self._open.values())):
             return None
         counts, now = list(self.counts.values()), time.monotonic()
-        seconds = {each.models: 1 / each.rate / each.cells for each in counts if each.rate}
+        seconds = {count.models: 1 / count.rate / count.cells for count in counts if count.rate}
         done = rest = 0.0
         for each in counts:
             each_takes = 1 / each.rate if each.rate else each.cells * seconds.get(each.models, math.nan)

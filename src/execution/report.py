@@ -127,7 +127,7 @@ class Report:
     def ok(self) -> bool:
         """Returns whether all supported cells, at least one, have results that no check contradicts."""
         replaced = {each.evaluation_id for each in self.of("stored")}
-        contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
+        contradicted = [check for check in self.checks if check.result == "differs" and check.evaluation in replaced]
         nothing = bool(self.of("unsupported")) and not self.finished
         lacking = nothing or bool(self.of("failed", "incomplete", "stopped"))
         return not self.interrupted and not lacking and not contradicted

@@ -196,7 +196,7 @@ class Scheduler:
         for pass_id in hopeless:
             del self._lacking[pass_id]
         cells = [cell.evaluation_id for pass_id in hopeless for cell in self.passes[pass_id].cells]
-        return [each for each in cells if each not in self._failed]
+        return [cell for cell in cells if cell not in self._failed]
 
     def worker_lost(self, worker: int) -> list[AbandonedCell]:
         """Requeues the shards of a dead worker; returns the cells that are given up.

@@ -58,7 +58,7 @@ class Sharing:
         if self.scheduler.idle:
             self.store.leases.release_all()  # else two runs could wait for what has failed in the other one
         held = self.scheduler.held
-        cells = {each for shard in held if not self._of_items(shard) for each in shard.cells}
+        cells = {cell for shard in held if not self._of_items(shard) for cell in shard.cells}
         others = self.store.leases.others_at(cells)  # before what is stored: what is let go meanwhile is stored already
         stored = self.store.outputs.stored_ranges(cells)
         done = [shard for shard in held if self._is_stored(shard, stored)]
@@ -86,13 +86,13 @@ class Sharing:
         one_pass = self.scheduler.passes[shard.pass_id]
         if one_pass.of_items:
             return one_pass.models[0] not in self.anew and not self.store.items.lacking(one_pass.node, shard.requests)
-        return not any(lacking(shard.start, shard.stop, stored[each]) for each in shard.cells)
+        return not any(lacking(shard.start, shard.stop, stored[cell]) for cell in shard.cells)
 
     def _may_be_free(self, shard: Shard, stored: Mapping[int, Ranges], others: Mapping[int, Ranges]) -> bool:
         if self._of_items(shard) or self.scheduler.is_first(shard.pass_id):
             return True
-        taken = {each: merged([*stored[each], *others.get(each, ())]) for each in shard.cells}
-        return any(lacking(shard.start, shard.stop, taken[each]) for each in shard.cells)
+        taken = {cell: merged([*stored[cell], *others.get(cell, ())]) for cell in shard.cells}
+        return any(lacking(shard.start, shard.stop, taken[cell]) for cell in shard.cells)
 
     def _count(self, shard: Shard, exclude: Sequence[Shard] = ()) -> None:
         """Counts what other runs have stored of a shard: all of it but some parts."""
@@ -132,7 +132,7 @@ class Sharing:
         own, others = set(free), set(held)
         parts = []
         for chosen in (own, others):
-            requests = tuple(each for each in shard.requests if each in chosen)
+            requests = tuple(request for request in shard.requests if request in chosen)
             fresh = replace(shard, id=self.scheduler.fresh_id(), start=0, stop=len(requests), requests=requests)
             parts.append([fresh] if requests else [])
         return parts[0], parts[1]

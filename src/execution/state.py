@@ -305,4 +305,4 @@ class RunState:
 
 def sources_in_run(cell: Cell) -> list[Cell]:
     """The cells of this run whose outputs a cell takes."""
-    return [each for each in cell.sources if isinstance(each, Cell)]
+    return [source for source in cell.sources if isinstance(source, Cell)]

@@ -87,7 +87,7 @@ class WorkerEvents:
         self.state.report.stored_bytes += stored_bytes
         cells = self._scheduler.in_progress(shard_id).cells
         # At once: this run may be killed, and others take up what is stored.
-        self.state.records.begin({each: self._cells[each] for each in cells})
+        self.state.records.begin({cell: self._cells[cell] for cell in cells})
         for each in cells:
             if (file := self.state.records.overwritten(self._cells[each])) is not None:
                 self.cell_failed(each, f"{file} was overwritten between its hash and its loading; run again")

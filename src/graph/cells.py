@@ -284,12 +284,12 @@ def left_out_of_all(cells: Iterable[Cell]) -> LeftOuts:
 
 def left_out_lines(found: LeftOuts) -> list[str]:
     """A line for each data set and reason, for people."""
-    return [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
+    return [f"Data of {name}: {part}" for name, parts in found.items() for part in parts]
 
 
 def left_out_as_object(found: LeftOuts) -> dict[str, list[dict[str, Any]]]:
     """For JSON: setting → what is left out."""
-    return {name: [each.as_object() for each in parts] for name, parts in found.items()}
+    return {name: [part.as_object() for part in parts] for name, parts in found.items()}
 
 
 def _named(opened: OpenedSetting) -> str:

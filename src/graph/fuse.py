@@ -73,7 +73,7 @@ class Member:
 
 def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunOptions) -> list[Pass]:
     """All passes of a run, in the order to begin: over samples, then over the items that cells are scored with."""
-    seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
+    seeing = [member for member in members if member.rows.reads is Reads.IMAGES]
     passes = group(seeing, options.batch_size, options.share_passes, options.decoded_cache > 0)
     for each in members:
         if each.rows.reads is Reads.MESSAGES:
@@ -173,13 +173,13 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
     pixels = pixels_key(members[0].model.definition.transform, opened.setting.transform) if cached else None
     return Pass(
         id=number,
-        cells=tuple(_pass_cell(each) for each in members),
+        cells=tuple(_pass_cell(member) for member in members),
         source=opened.source,
         positions=opened.positions,
         targets=_targets(opened),
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
-        alone=any(each.lacks_artifacts for each in members),
+        alone=any(member.lacks_artifacts for member in members),
         pixels=pixels or "",
         digests=[sample.digest for sample in opened.dataset.samples] if pixels else (),
     )

@@ -16,7 +16,7 @@ TEXTS, ITEMS, IMAGES = "texts", "items", "images"
 
 def as_recorded(nodes: Sequence[ItemNode], texts: str = TEXTS) -> dict[str, Any]:
     """The nodes of some items for an identity; ``texts`` is the key of embeddings of texts."""
-    by_role = {each.role: each.node for each in nodes}
+    by_role = {node.role: node.node for node in nodes}
     found: dict[str, Any] = {texts: by_role.pop(TEXTS)} if TEXTS in by_role else {}
     if by_role:
         found[ITEMS] = by_role

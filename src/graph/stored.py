@@ -65,7 +65,7 @@ class StoredOutputs:
         if depends_on_batch(cell):
             return []
         others = [each for each in stored if not _is_own(cell, each)]
-        some = [each for each in others if self._keys_of(_dataset(cell)) & self._stored_keys(each)]
+        some = [other for other in others if self._keys_of(_dataset(cell)) & self._stored_keys(other)]
         return [each for each in some if self.are_there(each)]
 
     def are_there(self, evaluation: Evaluation) -> bool:
@@ -201,9 +201,9 @@ class EvaluationValues(LateValues):
         """See `Values.replies`."""
         if role not in self._nodes:
             return [None] * len(messages)
-        node, requests = self._nodes[role], [request_text(each) for each in messages]
+        node, requests = self._nodes[role], [request_text(message) for message in messages]
         answers = self.store.items.read_answers(node, requests)
-        if all(each is not None for each in answers):
+        if all(answer is not None for answer in answers):
             return answers
         refusals = self.store.items.read_answers(refusals_of(node), requests)
         return [refusal if answer is None else answer for answer, refusal in zip(answers, refusals, strict=True)]
@@ -254,7 +254,7 @@ class EvaluationValues(LateValues):
         if not forward:
             return super().images()
         assert self._evaluation.dataset_id is not None
-        evaluations = [each.id for each in self.store.evaluations.sources({forward})]
+        evaluations = [source.id for source in self.store.evaluations.sources({forward})]
         try:
             values, errors = self.store.outputs.read_values(self._evaluation.dataset_id, evaluations, IMAGE_EMBEDDINGS)
         except LackingEmbeddingsError as error:

@@ -81,7 +81,7 @@ class Values:
             role: The role of the answers in `Built.inputs`.
             messages: As the task lists them.
         """
-        return [each if each is not None and is_answer(each) else None for each in self.replies(role, messages)]
+        return [reply if reply is not None and is_answer(reply) else None for reply in self.replies(role, messages)]
 
     def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
         """Returns the answers like `answers`, and refusals: ``text`` is None, and ``finish_reason`` has the reason."""

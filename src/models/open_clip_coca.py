@@ -191,7 +191,7 @@ class CaptionerFamily:
 
     def names(self) -> Iterable[str]:
         """Lists one name for each published pair."""
-        return (f"{PREFIX}{each}" for each in OpenClipFamily().names() if each.startswith(ARCHITECTURES))
+        return (f"{PREFIX}{name}" for name in OpenClipFamily().names() if name.startswith(ARCHITECTURES))
 
     def canonical(self, name: str) -> str | None:
         """The name as open_clip's own family spells it, after ``captioner/``."""

@@ -22,7 +22,7 @@ class OwnNames:
 
     def names(self) -> Iterable[str]:
         """The names."""
-        return [each.name for each in active().own_names]
+        return [own_name.name for own_name in active().own_names]
 
     def canonical(self, name: str) -> str | None:
         """The name itself."""
@@ -38,7 +38,7 @@ class OwnNames:
             return registry.get_model(own.reference).under_name(name)
 
     def _find(self, name: str) -> OwnName | None:
-        return next((each for each in active().own_names if each.name == name), None)
+        return next((own_name for own_name in active().own_names if own_name.name == name), None)
 
 
 registry.add_model_family(OwnNames())

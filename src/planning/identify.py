@@ -106,7 +106,7 @@ class Identifier:
             "samples": setting.dataset.fingerprint,
             "dtype": precision,
             "scheme": SCHEME,
-            **as_recorded([each for each in cell.items if not each.items.by]),
+            **as_recorded([item for item in cell.items if not item.items.by]),
         }
         if model.identity is None:
             cell.reason = "weights not downloaded yet"
@@ -193,7 +193,7 @@ class Identifier:
         for role, each in cell.built.inputs.items():
             if isinstance(each, OutputsOf) and each.by and first.identity is not None:
                 described[role] = self.images_of(each.by, each.setting).forward
-        judged = [each for each in cell.items if each.items.by]
+        judged = [item for item in cell.items if item.items.by]
         return {SCORED_BY: {**described, **as_recorded(judged, texts="encoder")}}
 
     def _item_node(self, role: str, items: Items, cell: Cell, model: OpenedModel) -> ItemNode:
@@ -220,7 +220,7 @@ def _read(model: ModelDefinition, opened: OpenedSetting) -> OpenedSetting:
         UnsupportedError: If that is not possible, or the members of a model have other outputs for them.
     """
     setting, names = opened.setting, opened.dataset.class_names
-    found = [reading(each, setting, names) for each in _networks(model)]
+    found = [reading(network, setting, names) for network in _networks(model)]
     first = next((each for each in found if each is not None), None)
     seen = {None if each is None else each.known.vocabulary.ids for each in found}
     if len(seen) > 1 and not setting.among_present:

@@ -142,7 +142,7 @@ class Opener:
             self._samples[samples_key] = source.describe_samples(positions)
         dataset = self._samples[samples_key]
         if setting.full_targets:
-            samples = [replace(each, target=setting.target(each.id, each.target)) for each in dataset.samples]
+            samples = [replace(sample, target=setting.target(sample.id, sample.target)) for sample in dataset.samples]
             dataset = dataset_of(dataset.name, samples, dataset.class_names)
         told = get_task(setting.task).check_samples(setting, dataset.samples)
         if samples_key not in self._remarks:
@@ -166,10 +166,10 @@ class Opener:
 
 def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
     """Returns the weights that a model is made of; None if some of them are not downloaded yet."""
-    if any(each.identity is None for each in parts):
+    if any(part.identity is None for part in parts):
         return None
-    size = max(each.weights.size_bytes if each.weights else 0 for each in parts)
-    return Weights(f"made-of:{digest([each.identity for each in parts])}", size)
+    size = max(part.weights.size_bytes if part.weights else 0 for part in parts)
+    return Weights(f"made-of:{digest([part.identity for part in parts])}", size)
 
 
 def attempt(open_it: Callable[[], T]) -> T | str:

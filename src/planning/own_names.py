@@ -74,7 +74,7 @@ class _Namer:
         self.catalog = catalog
         self.inputs = inputs
         self.url = url
-        self.known = {each.name: each for each in inputs.own_names}
+        self.known = {own_name.name: own_name for own_name in inputs.own_names}
         self.said: list[str] = []
         self._stored: set[str] | None = None
 
@@ -119,7 +119,7 @@ class _Namer:
         stem, *longer = short_names(path)
         first = [stem] if alone and not stem.isdecimal() else []  # a number would be an evaluation's
         candidates = [*first, *longer, *(f"{stem}-{number}" for number in range(2, 1000))]
-        found = next(each for each in candidates if not self._taken(each))
+        found = next(candidate for candidate in candidates if not self._taken(candidate))
         if found != stem:
             self.said.append(f"{path} is named {found}; {self._why(stem, own)}")
         return self._keep(own, found)

@@ -223,7 +223,10 @@ class Planner:
         if self.store is None or not cells:
             return
         evaluations = self.store.evaluations.find({cell.model for cell in cells}, {cell.setting for cell in cells})
-        by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
+        by_cell = {
+            (evaluation.model, evaluation.eval_setting, evaluation.fingerprint): evaluation
+            for evaluation in evaluations
+        }
         complete: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
         for each in evaluations:
             if each.status == "complete" and each.origin != "imported":
@@ -247,11 +250,11 @@ class Planner:
                 cell.stored.status, ""
             )
         same = (cell.model, cell.setting, self.options.precision, self.options.random_weights)
-        for each in evaluations:
-            of = (each.model, each.eval_setting, each.dtype, each.random_weights)
-            if of == same and each.status == "complete" and each.origin != "imported":
-                if each.size != cell.size:
-                    return f"stored for {each.size:,} samples" if each.size else ""
+        for evaluation in evaluations:
+            of = (evaluation.model, evaluation.eval_setting, evaluation.dtype, evaluation.random_weights)
+            if of == same and evaluation.status == "complete" and evaluation.origin != "imported":
+                if evaluation.size != cell.size:
+                    return f"stored for {evaluation.size:,} samples" if evaluation.size else ""
                 return f"stored for another definition: testbed why '{cell.model}' '{cell.setting}'"
         return ""
 
@@ -355,5 +358,7 @@ def _repeats(cell: Cell) -> bool:
 
 def _root_setting(members: Iterable[Cell], cell: Cell) -> str:
     """Among equals, a setting that others name as their parent comes first."""
-    parents = {each.opened_setting.setting.parent_eval_setting for each in members if each.opened_setting is not None}
+    parents = {
+        member.opened_setting.setting.parent_eval_setting for member in members if member.opened_setting is not None
+    }
     return cell.setting if cell.setting in parents else ""

@@ -130,7 +130,7 @@ def _estimate(
     units = None if population.units == population.size else population.units
     low = high = float(values.mean())
     if len(values) < population.size:
-        keys = (each.id if each.group is None else f"{each.group}\0" for each in found.dataset.samples)
+        keys = (sample.id if sample.group is None else f"{sample.group}\0" for sample in found.dataset.samples)
         sizes = np.array([len(list(members)) for _, members in groupby(keys)])  # a group's samples follow each other
         sums = np.add.reduceat(values, np.cumsum(sizes) - sizes)
         low, high = betting_interval(sums, population.size, targets, ALPHA, sizes, population.units, population.largest)

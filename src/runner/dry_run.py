@@ -88,7 +88,7 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
 
 def _stored_ranges(members: Sequence[Member], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
     """The ranges of samples that interrupted runs have stored, by the number of the cell."""
-    begun = {each.evaluation_id: each.cell.stored.id for each in members if each.cell.stored is not None}
+    begun = {member.evaluation_id: member.cell.stored.id for member in members if member.cell.stored is not None}
     ranges = store.outputs.stored_ranges(begun.values())
     return {number: ranges[evaluation_id] for number, evaluation_id in begun.items()}
 

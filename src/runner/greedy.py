@@ -43,7 +43,7 @@ class MemberResults:
         """By a run on a store."""
         with Store.open(db_url) as store:
             results = store.results.of(report.evaluations)
-        reasons = {each.model: each.reason or each.status for each in report.outcomes}
+        reasons = {outcome.model: outcome.reason or outcome.status for outcome in report.outcomes}
         return cls(results, reasons, report if report.interrupted else None)
 
 
@@ -143,7 +143,7 @@ def _results(done: MemberResults, models: Sequence[str], made: Made) -> dict[str
     """
     if done.stopped is not None:
         raise _Stopped(done.stopped)
-    found = [each for each in done.results if each.slice == OVERALL]
+    found = [result for result in done.results if result.slice == OVERALL]
     metric = main_metric({spec_of(each) for each in found})
     chosen = {each.model: each for each in found if metric is not None and each.metric == metric.name}
     for model in models:

@@ -63,9 +63,13 @@ class _Names:
 
     def __init__(self, catalog: Catalog, options: RunOptions, evaluations: list[Evaluation]) -> None:
         self.catalog = catalog
-        self.models = sorted({each.model for each in evaluations if catalog.contains_model(each.model)})
+        self.models = sorted(
+            {evaluation.model for evaluation in evaluations if catalog.contains_model(evaluation.model)}
+        )
         known = catalog.contains_eval_setting
-        self.settings = sorted({each.eval_setting for each in evaluations if known(each.eval_setting)})
+        self.settings = sorted(
+            {evaluation.eval_setting for evaluation in evaluations if known(evaluation.eval_setting)}
+        )
         self._planner = Planner(catalog, None, options, fetch=False)
         self._found: dict[tuple[str, str], _Identity | str] = {}
 

@@ -161,7 +161,7 @@ class Recomputation:
             with Store.create(url, "") as scratch:
                 plan, report = self._recompute(candidates, chosen, options, scratch)
                 made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others]}
-                ended = {(each.model, each.setting): each for each in report.outcomes}
+                ended = {(outcome.model, outcome.setting): outcome for outcome in report.outcomes}
                 found = [self._certificate(candidate, made, ended, scratch) for candidate in candidates]
         if report.interrupted:
             raise RecomputationInterrupt(found)

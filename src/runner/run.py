@@ -118,7 +118,7 @@ def _where_known(
     catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str], progress: Progress
 ) -> RunOptions:
     """The options, with everything computed in this process if others do not know a definition: that of a notebook."""
-    parts = [made for each in models for made in named_in(catalog, each)]
+    parts = [made for model in models for made in named_in(catalog, model)]
     used, on = {*models, *(name for made in parts for name in made.of)}, {*settings, *(made.value for made in parts)}
     own = catalog.models.in_main() & used
     own |= {name for name in catalog.eval_settings.in_main() if any(each.startswith(name) for each in on)}

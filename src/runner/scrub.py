@@ -127,7 +127,7 @@ def verify_store(
             done = ScrubReport()
             began = clock.seconds()
             if cells:
-                named = dict.fromkeys(each.evaluation.model for each in cells)
+                named = dict.fromkeys(cell.evaluation.model for cell in cells)
                 options = with_stored_soups(catalog, options, store, list(named))
                 with using(options.inputs or active()), Presence(store) as presence:
                     _Scrub(catalog, store, options, amount, progress or SilentProgress(), clock, done).run(
@@ -175,7 +175,7 @@ class _Scrub:
     def run(self, cells: Sequence[Standing], budget: timedelta) -> None:
         """Verifies cells, model by model."""
         self._end = self.clock.seconds() + budget.total_seconds()
-        open_cells = [each for each in cells if not self._refused(each.evaluation)]
+        open_cells = [cell for cell in cells if not self._refused(cell.evaluation)]
         recent = self.clock.now() - WINDOW
         groups = _by_model(open_cells, recent, len(self.resources.devices))
         try:
@@ -185,7 +185,7 @@ class _Scrub:
                 self._verify(group)
         except KeyboardInterrupt:
             self.done.interrupted = True
-        self.done.left = [each.evaluation for each in cells if each.evaluation.id not in self._verified]
+        self.done.left = [cell.evaluation for cell in cells if cell.evaluation.id not in self._verified]
 
     def _over(self) -> bool:
         return self.clock.seconds() >= self._end
@@ -280,7 +280,7 @@ class _Scrub:
     def _compare(self, options: RunOptions, candidates: Sequence[StaleCandidate], first: Mapping[int, int]) -> None:
         work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first, self._silent)
         self._tried = True
-        models = ", ".join(dict.fromkeys(each.cell.model for each in candidates))
+        models = ", ".join(dict.fromkeys(candidate.cell.model for candidate in candidates))
         self.progress.note(f"verifying {models} ({len(candidates):,} cell{'s' if len(candidates) > 1 else ''})")
         try:
             found: Sequence[Certificate | str] = work.compare(candidates, self.amount)
@@ -331,8 +331,8 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
     Cells that were not verified recently come before the others.
     """
     for part in (
-        [each for each in cells if each.verified_at < recent],
-        [each for each in cells if each.verified_at >= recent],
+        [cell for cell in cells if cell.verified_at < recent],
+        [cell for cell in cells if cell.verified_at >= recent],
     ):
         by_model: dict[str, list[Standing]] = {}
         for each in part:
@@ -344,8 +344,8 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
 
 def _next_place(certificates: Sequence[Certificate]) -> int:
     """Returns where the next verification begins, from the last certificate that contains it."""
-    for each in reversed(certificates):
-        rotation = each.environment.get(ROTATION) if isinstance(each.environment, dict) else None
+    for certificate in reversed(certificates):
+        rotation = certificate.environment.get(ROTATION) if isinstance(certificate.environment, dict) else None
         place = rotation.get("next") if isinstance(rotation, dict) else None
         if isinstance(place, int) and place >= 0:
             return place

@@ -150,8 +150,8 @@ class StalenessChecker:
 
     def _chosen(self, candidates: Sequence[StaleCandidate]) -> list[StaleCandidate]:
         """The candidates to check: all that something new is computed from, and so many of the others."""
-        built_on = [each for each in candidates if each.cell.action is not Action.DONE]
-        others = in_order([each for each in candidates if each.cell.action is Action.DONE])
+        built_on = [candidate for candidate in candidates if candidate.cell.action is not Action.DONE]
+        others = in_order([candidate for candidate in candidates if candidate.cell.action is Action.DONE])
         for each in others[self._left :]:
             self._leave(each, "so many are checked in one run; the next run checks more, --verify all")
         chosen = others[: self._left]
@@ -266,7 +266,7 @@ class StalenessChecker:
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
                 continue
             sources = [*cell.sources, cell.stored if cell.action in (Action.DONE, Action.RUN) else None]
-            taken = [each.id for each in sources if isinstance(each, Evaluation)]
+            taken = [source.id for source in sources if isinstance(source, Evaluation)]
             reasons = [self._unchecked[each] for each in taken if each in self._unchecked]
             if reasons:
                 cell.action = Action.FAILED
@@ -297,7 +297,7 @@ def _has_no_record_yet(candidate: StaleCandidate) -> bool:
 
 def _costs_money(cell: Cell) -> bool:
     models = [cell.opened_model, *cell.judges]
-    return any(each.definition.costs_money for each in models if each is not None)
+    return any(model.definition.costs_money for model in models if model is not None)
 
 
 def _count(number: int, noun: str) -> str:

@@ -81,6 +81,6 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
 
 def tally(cells: Iterable[Standing], moment: datetime) -> Tally:
     """Counts cells at a moment."""
-    known = [each for each in cells if each.evaluation.origin != "imported"]
+    known = [cell for cell in cells if cell.evaluation.origin != "imported"]
     recent = sum(each.verified_at >= moment - WINDOW for each in known)
     return Tally(len(known), recent, sum(each.differs for each in known))

@@ -107,7 +107,7 @@ class UntilOutcome:
     @property
     def interrupted(self) -> bool:
         """Returns whether the user ended it."""
-        return any(each.interrupted for each in self.reports)
+        return any(report.interrupted for report in self.reports)
 
 
 def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
@@ -172,7 +172,7 @@ def run_until(
     outcome = UntilOutcome([_begun(catalog, *pair, populations[pair[1]]) for pair in pairs])
     with Store.create(options.db_url, options.payload_url) as store:
         _skip_what_is_stored(catalog, options, store, outcome.cells)
-        while (waiting := [each for each in outcome.cells if each.open]) and not outcome.interrupted:
+        while (waiting := [cell for cell in outcome.cells if cell.open]) and not outcome.interrupted:
             asked = [(each.model, each.name) for each in waiting]
             report = run(list(dict.fromkeys(asked + [(goal.than, name) for _, name in asked if goal.than])))
             outcome.reports.append(report)
@@ -241,7 +241,7 @@ def _look(store: Store, cell: SampledCell, goal: Goal, report: Report) -> None:
     ids = {(each.model, each.setting): each.evaluation_id for each in report.finished}
     lacking = [model for model in (cell.model, goal.than) if model and ids.get((model, name)) is None]
     if lacking:
-        ended = {(each.model, each.setting): each.reason or each.status for each in report.outcomes}
+        ended = {(outcome.model, outcome.setting): outcome.reason or outcome.status for outcome in report.outcomes}
         cell.why = f"{lacking[0]} on {name}: {ended.get((lacking[0], name), 'no results')}"
         return
     own = store.evaluations.get(ids[cell.model, name] or 0)

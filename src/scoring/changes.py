@@ -43,7 +43,11 @@ class ScoreChanges:
     @property
     def new(self) -> list[str]:
         """The names of what is new."""
-        return list(dict.fromkeys([each.name for each in self.new_metrics] + [each.name for each in self.new_scores]))
+        return list(
+            dict.fromkeys(
+                [new_metric.name for new_metric in self.new_metrics] + [new_score.name for new_score in self.new_scores]
+            )
+        )
 
 
 def compared(
@@ -61,14 +65,14 @@ def compared(
     new_metrics, differing = compared_metrics(before, metrics)
     old = {(each.scorer, each.name, each.slice): each for each in before}
     if details and not differing:
-        both = [(old[key], each) for each in metrics if (key := (each.scorer, each.name, each.slice)) in old]
+        both = [(old[key], metric) for metric in metrics if (key := (metric.scorer, metric.name, metric.slice)) in old]
         differing = [
             new.name
             for was, new in both
             if was.unit != new.unit or not _close(known_error(was.stderr), known_error(new.stderr))
         ]
     then = {name: (scorer, values) for (scorer, name), values in stored.items()}
-    now = {each.name: each for each in scores}
+    now = {score.name: score for score in scores}
     for name, (scorer, values) in sorted(then.items()):
         if name not in now:
             differing.append(f"the score {name} is gone")
@@ -76,7 +80,7 @@ def compared(
             differing.append(f"the score {name}")
         elif now[name].scorer != scorer and not differing:
             differing.append(f"the score {name} is of {scorer}, computed by {now[name].scorer}")
-    return ScoreChanges(new_metrics, [each for each in scores if each.name not in then], differing)
+    return ScoreChanges(new_metrics, [score for score in scores if score.name not in then], differing)
 
 
 def compared_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> tuple[list[Metric], list[str]]:

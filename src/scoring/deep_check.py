@@ -103,9 +103,9 @@ def _differences(
     found = changes(store, catalog, evaluation.id, details=True)
     wrong = list(found.differing)
     records = store.records.of([evaluation.id])[evaluation.id] if found.new else []
-    if any(each.metrics and not today.code_differs(each.content) for each in records):
-        wrong += [f"{each.name} is missing" for each in found.new_metrics]  # today's code has stored it
-        wrong += [f"the score {each.name} is missing" for each in found.new_scores]
+    if any(record.metrics and not today.code_differs(record.content) for record in records):
+        wrong += [f"{new_metric.name} is missing" for new_metric in found.new_metrics]  # today's code has stored it
+        wrong += [f"the score {new_score.name} is missing" for new_score in found.new_scores]
     elif found.new:
         added(evaluation, found.new)
     if not wrong:

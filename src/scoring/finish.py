@@ -122,8 +122,8 @@ def _refused(outputs: Any) -> list[Metric]:
     dtype = getattr(outputs, "dtype", None)
     if dtype is None or dtype.kind != "O":
         return []
-    texts = (each for each in outputs if isinstance(each, dict) and "finish_reason" in each)
-    found = Counter(reason for each in texts if (reason := refusal_of(each)) is not None)
+    texts = (output for output in outputs if isinstance(output, dict) and "finish_reason" in output)
+    found = Counter(reason for text in texts if (reason := refusal_of(text)) is not None)
     total = found.total()
     if not total:
         return []

@@ -79,7 +79,7 @@ def rescore(
 def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges:
     """Returns what today's code computes differently for an evaluation with today's definition."""
     records = store.records.of([evaluation.id])[evaluation.id]
-    if any(each.metrics and not today.differences(each.content) for each in records):
+    if any(record.metrics and not today.differences(record.content) for record in records):
         return ScoreChanges()
     try:
         return changes(store, catalog, evaluation.id)

@@ -179,7 +179,7 @@ def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]
     counts = [(result.n or 0, model, setting) for setting in compared for model, result in values[setting].items()]
     if not any(compared.values()):
         return
-    fewest, model, setting = min(each for each in counts if each[1] in compared[each[2]])
+    fewest, model, setting = min(count for count in counts if count[1] in compared[count[2]])
     most = max(values[setting][model].n or 0 for model in compared[setting])
     if fewest < most:
         tell(

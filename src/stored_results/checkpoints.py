@@ -61,7 +61,7 @@ class TrainingCurve:
         Args:
             before: Only those with a smaller step count; None: all.
         """
-        points = [each for each in self.points if before is None or each.checkpoint.step < before]
+        points = [point for point in self.points if before is None or point.checkpoint.step < before]
         if not points or self.spec.better not in (HIGHER, LOWER):
             return None
         sign = 1 if self.spec.better == HIGHER else -1
@@ -129,9 +129,9 @@ def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, TrainingCheckpoi
     """Returns the notes on models by content; the last of several notes counts."""
     names = [field.name for field in fields(TrainingCheckpoint)]
     return {
-        _content(each): TrainingCheckpoint(**{name: noted[name] for name in names if name in noted})
-        for each in evaluations
-        if {"run", "step"} <= (noted := (each.environment or {}).get(CHECKPOINT, {})).keys()
+        _content(evaluation): TrainingCheckpoint(**{name: noted[name] for name in names if name in noted})
+        for evaluation in evaluations
+        if {"run", "step"} <= (noted := (evaluation.environment or {}).get(CHECKPOINT, {})).keys()
     }
 
 

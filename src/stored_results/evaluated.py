@@ -105,10 +105,10 @@ class SettingSamples:
     @classmethod
     def among(cls, store: Store, name: str, evaluations: Sequence[Evaluation]) -> SettingSamples:
         """The samples of some evaluations on a setting."""
-        kinds = store.samples.first_kinds(each.root for each in evaluations)
-        specs = store.scores.specs(each.id for each in evaluations)
-        identities = [each.identity or {} for each in evaluations]
-        digests = {str(each[part]) for each in identities for part in _PARTS if part in each}
+        kinds = store.samples.first_kinds(evaluation.root for evaluation in evaluations)
+        specs = store.scores.specs(evaluation.id for evaluation in evaluations)
+        identities = [evaluation.identity or {} for evaluation in evaluations]
+        digests = {str(identity[part]) for identity in identities for part in _PARTS if part in identity}
         contents = store.evaluations.definitions(digests)
         shown = [
             ShownEvaluation(
@@ -123,7 +123,7 @@ class SettingSamples:
             )
             for each, identity in zip(evaluations, identities, strict=True)
         ]
-        datasets = Counter(each.dataset_id for each in evaluations)
+        datasets = Counter(evaluation.dataset_id for evaluation in evaluations)
         dataset = max(datasets, key=lambda each: (datasets[each], each or 0))
         assert dataset is not None
         return cls(store, name, shown, dataset)
@@ -196,7 +196,10 @@ class SettingSamples:
             return [position if size is None or position < size else None for position in positions]
         there = self._where(dataset)
         infos = self.store.datasets.samples(self.dataset, positions)
-        return [there.get((infos[each].id, infos[each].digest)) if each in infos else None for each in positions]
+        return [
+            there.get((infos[position].id, infos[position].digest)) if position in infos else None
+            for position in positions
+        ]
 
     def places_in(self, shown: ShownEvaluation) -> Array:
         """`positions_in` of all samples: integer array [n], −1 for those that the evaluation does not have."""

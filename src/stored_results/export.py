@@ -71,9 +71,9 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
         evaluation = store.evaluations.get(evaluation_id)
         entry: dict[str, Any] = {"model": evaluation.model, "eval_setting": evaluation.eval_setting}
         entry["metrics"] = [
-            {"metric": each.name, "slice": each.slice, "value": each.value, "unit": each.unit, "n": each.n,
-             "stderr": each.stderr}
-            for each in store.results.metrics(evaluation_id)
+            {"metric": metric.name, "slice": metric.slice, "value": metric.value, "unit": metric.unit, "n": metric.n,
+             "stderr": metric.stderr}
+            for metric in store.results.metrics(evaluation_id)
         ]  # fmt: skip
         kinds = store.outputs.kinds(evaluation_id)
         form = "npz" if LOGITS in kinds else "json" if TEXT in kinds and evaluation.origin == "run" else None
@@ -158,7 +158,9 @@ def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> di
         "fingerprint": evaluation.fingerprint,
         "random_weights": evaluation.random_weights,
         "sample_limit": evaluation.sample_limit,
-        "metrics": {each.name: each.value for each in store.results.metrics(evaluation.id) if each.slice == "overall"},
+        "metrics": {
+            metric.name: metric.value for metric in store.results.metrics(evaluation.id) if metric.slice == "overall"
+        },
     }
 
 

@@ -23,15 +23,15 @@ File = tuple[str, str]  # path and digest
 def labels(store: Store, evaluations: Sequence[Evaluation]) -> dict[int, str]:
     """Evaluation id → a label unlike those of the others of its cell; empty for a single evaluation."""
     if len(evaluations) < 2:
-        return {each.id: "" for each in evaluations}
-    words: dict[int, list[str]] = {each.id: [] for each in evaluations}
+        return {evaluation.id: "" for evaluation in evaluations}
+    words: dict[int, list[str]] = {evaluation.id: [] for evaluation in evaluations}
     sources = _prompt_sources(store, evaluations)
     for part in (sources, *_circumstances(evaluations)):
         if len(set(part.values())) > 1:
             for key, word in part.items():
                 words[key] += [word] if word else []
     for kind in _PARTS:
-        digests = {each.id: str((each.identity or {}).get(kind, ""))[:8] for each in evaluations}
+        digests = {evaluation.id: str((evaluation.identity or {}).get(kind, ""))[:8] for evaluation in evaluations}
         for alike in _alike(words):
             if len({digests[key] for key in alike}) > 1:
                 words.update({key: [*words[key], f"{kind} {digests[key]}"] for key in alike})
@@ -75,16 +75,22 @@ def prompts(store: Store, evaluation: Evaluation) -> dict[str, Any] | None:
 def _circumstances(evaluations: Sequence[Evaluation]) -> list[dict[int, str]]:
     """Returns what the store records of each evaluation besides its identity."""
     return [
-        {each.id: "imported" if each.origin == "imported" else "computed" for each in evaluations},
-        {each.id: each.dtype or "" for each in evaluations},
-        {each.id: f"{each.sample_limit:,} samples" if each.sample_limit else "all samples" for each in evaluations},
-        {each.id: "random weights" if each.random_weights else "trained weights" for each in evaluations},
+        {evaluation.id: "imported" if evaluation.origin == "imported" else "computed" for evaluation in evaluations},
+        {evaluation.id: evaluation.dtype or "" for evaluation in evaluations},
+        {
+            evaluation.id: f"{evaluation.sample_limit:,} samples" if evaluation.sample_limit else "all samples"
+            for evaluation in evaluations
+        },
+        {
+            evaluation.id: "random weights" if evaluation.random_weights else "trained weights"
+            for evaluation in evaluations
+        },
     ]
 
 
 def _prompt_sources(store: Store, evaluations: Sequence[Evaluation]) -> dict[int, str]:
     """The names of the files that only some of the evaluations read, if their prompts differ."""
-    found = {each.id: prompts(store, each) for each in evaluations}
+    found = {evaluation.id: prompts(store, evaluation) for evaluation in evaluations}
     asked = {key: value for key, value in found.items() if value is not None}
     if all(value == first for first in list(asked.values())[:1] for value in asked.values()):
         return dict.fromkeys(found, "")

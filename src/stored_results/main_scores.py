@@ -27,7 +27,7 @@ def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
 
 def score_spec(store: Store, evaluations: Iterable[Evaluation], score: str) -> MetricSpec:
     """Returns the declaration of a per-sample score; None if no evaluation has it."""
-    found = store.scores.specs(each.id for each in evaluations)
+    found = store.scores.specs(evaluation.id for evaluation in evaluations)
     return agreed([specs[score] for specs in found.values() if score in specs] or [MetricSpec(score, "")])
 
 
@@ -62,12 +62,12 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
 
 def main_score_on(store: Store, settings: Iterable[str], binary: bool = False, first: Collection[int] = ()) -> str:
     """The `main_score` of what is reported on settings; evaluations with ids in ``first`` take precedence."""
-    return main_score(store, {each: evaluations_on(store, each, first).values() for each in settings}, binary)
+    return main_score(store, {setting: evaluations_on(store, setting, first).values() for setting in settings}, binary)
 
 
 def _scores(store: Store, evaluations: Iterable[Evaluation]) -> dict[str, MetricSpec]:
     several: dict[str, list[MetricSpec]] = {}
-    for specs in store.scores.specs(each.id for each in evaluations).values():
+    for specs in store.scores.specs(evaluation.id for evaluation in evaluations).values():
         for name, spec in specs.items():
             several.setdefault(name, []).append(spec)
     return {name: agreed(each) for name, each in several.items()}

@@ -104,7 +104,7 @@ def hardest(
 def mean_losses(store: Store, table: SideBySide) -> Array:
     """The mean negative log-likelihood of each sample over the models that have one: float array [n], or NaN."""
     total, known = np.zeros(len(table.keys)), np.zeros(len(table.keys))
-    names = store.scores.names(each.id for each in table.evaluations)
+    names = store.scores.names(evaluation.id for evaluation in table.evaluations)
     for each, places in zip(table.evaluations, table.places, strict=True):
         if NLL in names[each.id]:
             values = scores_of(store, each, NLL)[places]

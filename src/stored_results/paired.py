@@ -67,7 +67,7 @@ def compare_pairs(
     samples = SampleTable(store)
     found: list[tuple[str, str, str, PairedComparison]] = []
     for setting, evaluations in cells.items():
-        scores = [_scores(store, samples, each, score) for each in evaluations]
+        scores = [_scores(store, samples, evaluation, score) for evaluation in evaluations]
         groups = _groups(samples, evaluations[0])
         for (first, one), (second, other) in combinations(zip(models, scores, strict=True), 2):
             shared = [key for key in one if key in other]
@@ -96,7 +96,7 @@ def _groups(samples: SampleTable, evaluation: Evaluation) -> dict[tuple[str, str
     """The group of each sample, likewise; nothing where the data set has none."""
     infos = samples.of(evaluation).samples
     groups = groups_of(infos)
-    return {} if groups is None else {(each.id, each.digest): each.group for each in infos}
+    return {} if groups is None else {(info.id, info.digest): info.group for info in infos}
 
 
 def _verdict(first: str, second: str, comparison: PairedComparison, p: float, spec: MetricSpec) -> str:

@@ -136,7 +136,7 @@ def ranking(
 
 
 def _count(tables: Sequence[Array], clusters: Sequence[Array | None]) -> int | None:
-    if all(each is None for each in clusters):
+    if all(cluster is None for cluster in clusters):
         return None
     return sum(len(table if each is None else set(each.tolist())) for table, each in zip(tables, clusters, strict=True))
 

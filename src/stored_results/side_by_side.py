@@ -51,7 +51,7 @@ class SideBySide:
     @property
     def models(self) -> list[str]:
         """Their names, sorted."""
-        return [each.model for each in self.evaluations]
+        return [evaluation.model for evaluation in self.evaluations]
 
     @property
     def binary(self) -> bool:
@@ -125,7 +125,11 @@ def evaluations_on(
 
 
 def _own(evaluations: Iterable[Evaluation], imported: bool = False) -> list[Evaluation]:
-    return [each for each in evaluations if each.status == "complete" and (imported or each.origin != "imported")]
+    return [
+        evaluation
+        for evaluation in evaluations
+        if evaluation.status == "complete" and (imported or evaluation.origin != "imported")
+    ]
 
 
 def choose(
@@ -206,14 +210,14 @@ def _words(number: int) -> str:
 def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequence[str], score: str) -> dict[str, str]:
     """The wanted models that lack the score on some setting, and what they lack."""
     cells = [on[model] for on in found.values() for model in sorted(wanted & set(on))]
-    names = store.scores.names(each.id for each in cells)
+    names = store.scores.names(cell.id for cell in cells)
     lacking = {}
     for each in cells:
         if score not in names[each.id]:
             if each.model in named:
                 raise no_score(each, score, names[each.id])
             lacking[each.model] = f"no per-sample score {score!r} on {each.eval_setting}"
-    if len(lacking) == len({each.model for each in cells}) > 1:
+    if len(lacking) == len({cell.model for cell in cells}) > 1:
         raise no_score(cells[0], score, names[cells[0].id])
     return lacking
 
@@ -332,7 +336,7 @@ def side_by_side(
         eval_setting=setting,
         evaluations=cells,
         keys=[keys[place] for place in counted],
-        places=[places[dataset_id(each)][counted] for each in cells],
+        places=[places[dataset_id(cell)][counted] for cell in cells],
         scores=columns[counted],
         most=most,
     )

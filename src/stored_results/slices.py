@@ -233,7 +233,7 @@ def slice_text(value: Any) -> str | None:
 def _by_class(store: Store, samples: SampleTable, table: SideBySide, infos: Sequence[SampleInfo]) -> Labels:
     """The name of the true class of each sample; None if it does not have exactly one."""
     cells = table.evaluations
-    named = best_names(class_names(store.evaluations.identity(each), samples.of(each)) for each in cells)
+    named = best_names(class_names(store.evaluations.identity(cell), samples.of(cell)) for cell in cells)
     labels: Labels = []
     for info in infos:
         target = info.target[0] if isinstance(info.target, list) and len(info.target) == 1 else info.target

@@ -79,7 +79,7 @@ class CaptionClipScore(ScorerTask):
         cosines = np.where(status == EMPTY, 0.0, np.nan)
         if len(scored):
             cosines[scored] = pair_cosines(images.values[scored], own)
-        nearest = np.where((status == EMPTY) & np.array([bool(each) for each in references]), 0.0, np.nan)
+        nearest = np.where((status == EMPTY) & np.array([bool(reference) for reference in references]), 0.0, np.nan)
         nearest[scored] = [_nearest(caption, several) for caption, several in zip(own, others, strict=True)]
         status[(status == SCORED) & np.isnan(cosines)] = ERROR  # an embedding is not finite
         require_scored(status, setting)

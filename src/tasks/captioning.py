@@ -101,7 +101,7 @@ class Captioning(GenerationTask):
 def captions_in(target: Any) -> list[str]:
     """The reference captions of a sample; none if its target is something else, such as a class."""
     texts = target if isinstance(target, list) else []
-    return texts if all(isinstance(each, str) for each in texts) else []
+    return texts if all(isinstance(text, str) for text in texts) else []
 
 
 def require_some(status: Array, values: Values, setting: EvalSetting) -> None:

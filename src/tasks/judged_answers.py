@@ -109,7 +109,7 @@ class JudgedAnswers(Task):
         kind = kind_of(setting)
         how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
         how += JUDGINGS.code(kind)
-        labels = [digest(read_labels(Path(each))) for each in scoring_of(setting).labels]
+        labels = [digest(read_labels(Path(label))) for label in scoring_of(setting).labels]
         return {
             "scorer": SCORER,
             **READING,

@@ -102,7 +102,7 @@ class QuestionAnswering(TextTask):
         prompt = options_of(setting, QuestionOptions).prompt
         prompt = getattr(prompt, "func", prompt)
         in_one = prompt is not prompts.conversation and prompt.__module__ == prompts.__name__
-        if samples and in_one and all(_is_in_turns(each.target) for each in samples):
+        if samples and in_one and all(_is_in_turns(sample.target) for sample in samples):
             raise DataError(
                 "its questions are lists, as in sets of several turns, and would be sent as they are written; give each"
                 " question a row, or define a setting with the task option prompt=testbed.answers.prompts.conversation"
@@ -172,7 +172,7 @@ def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
         ``unread`` (the share of answers that are not scored), ``bound_wrong`` and ``bound_right`` (the mean score if
         these were all wrong, or right).
     """
-    scores = score_array([each for each in verdicts if each is not None])
+    scores = score_array([verdict for verdict in verdicts if verdict is not None])
     unread = np.isnan(scores)
     if unread.any():
         log.warning(
@@ -265,18 +265,18 @@ def _expected(
 
 
 def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:
-    parsed = [np.nan if each is None else float(each.extracted is not None) for each in verdicts]
+    parsed = [np.nan if verdict is None else float(verdict.extracted is not None) for verdict in verdicts]
     return [SCORE.score(score_array(verdicts), SCORER), PARSED.score(np.array(parsed), SCORER)]
 
 
 def score_array(verdicts: Sequence[Verdict | None]) -> Array:
     """The score of each verdict, float array [n]; NaN for none."""
-    return np.array([np.nan if each is None else each.score for each in verdicts], dtype=np.float64)
+    return np.array([np.nan if verdict is None else verdict.score for verdict in verdicts], dtype=np.float64)
 
 
 def blank(status: Array, scorer: str) -> Metric:
     """``empty``: the share of blank answers."""
-    return next(each for each in shares(status, scorer) if each.name == "empty")
+    return next(share for share in shares(status, scorer) if share.name == "empty")
 
 
 task = QuestionAnswering()

@@ -34,7 +34,7 @@ class CaptionSelection(EmbeddingTask):
         instances = find_instances(values.samples, setting.name)
         texts = self.texts(setting, values)
         place = {text: row for row, text in enumerate(texts)}
-        rows = np.asarray([place[caption] for each in instances for caption in each.captions], dtype=np.int64)
+        rows = np.asarray([place[caption] for instance in instances for caption in instance.captions], dtype=np.int64)
         embedded = values.texts(texts)
         return score_selection(values.outputs, embedded[rows], instances)
 

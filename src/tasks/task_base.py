@@ -129,9 +129,9 @@ def task_with(scorer: str) -> Task | None:
     """The task whose metrics name this scorer, of whatever version; None if none does."""
     import testbed.tasks
 
-    own = [each.name for each in pkgutil.iter_modules(testbed.tasks.__path__) if not each.ispkg]
+    own = [module.name for module in pkgutil.iter_modules(testbed.tasks.__path__) if not module.ispkg]
     tasks = [*_added.values(), *(get_task(name) for name in own if name not in _NO_TASKS)]
-    return next((each for each in tasks if each.scorer.partition("@")[0] == scorer.partition("@")[0]), None)
+    return next((task for task in tasks if task.scorer.partition("@")[0] == scorer.partition("@")[0]), None)
 
 
 def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> None:
@@ -185,7 +185,7 @@ def as_options(kind: type[T], given: Mapping[str, Any], what: str) -> T:
     Raises:
         DefinitionError: If a field is unknown or missing, or its type is wrong; the message names the expected type.
     """
-    known = {each.name: each for each in fields(cast(Any, kind))}
+    known = {field.name: field for field in fields(cast(Any, kind))}
     hints = get_type_hints(kind)
     for name in given:
         if name not in known:
@@ -222,5 +222,5 @@ def _in_words(hint: Any) -> str:
     if kind in (Sequence, tuple):
         return f"a list, each {_in_words(get_args(hint)[0])}"
     if is_dataclass(kind):
-        return f"a dictionary with {', '.join(each.name for each in fields(kind))}"
+        return f"a dictionary with {', '.join(field.name for field in fields(kind))}"
     return _WORDS.get(kind, str(kind))

@@ -104,7 +104,7 @@ def tabular(align: str, heads: Sequence[str], rows: Cells, caption: Sequence[str
     head = _line([column[1] for column in columns])
     body = [_line(cells) for cells in zip(*(column[2] for column in columns), strict=True)]
     marks = _marks([cell for row in rows for cell in row if isinstance(cell, TableCell)], tests)
-    told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{each}.' for each in marks)])}}}"
+    told = rf"\caption{{{' '.join([*(f'{escaped(each)}.' for each in caption), *(f'{mark}.' for mark in marks)])}}}"
     long = len(body) > LONGEST
     fits = long or wide <= WIDEST_SMALLER
     landscape = long and wide > WIDEST_SMALLER

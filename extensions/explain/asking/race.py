@@ -106,7 +106,7 @@ class _Race:
     def __init__(
         self, cell: EvaluatedCell, found: Explanation, variants: Sequence[Variant], budget: int, device: str
     ) -> None:
-        scores = [cell.scores(each.metric) for each in found.targets]
+        scores = [cell.scores(target.metric) for target in found.targets]
         own = next(iter(cell.store.scores.read(cell.evaluation.id, "score").values()), None)
         if own is None or not all(score is not None and np.array_equal(score, own, equal_nan=True) for score in scores):
             raise NotApplicableError("the metric is not the mean of the answers' scores")

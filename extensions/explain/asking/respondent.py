@@ -79,7 +79,7 @@ class Respondent:
             RunError: If it fails on every message.
         """
         node = Answers(config).node(self.identity, self.definition, self.seed)
-        texts = [found_by(each, self.definition, config) for each in messages]
+        texts = [found_by(message, self.definition, config) for message in messages]
         asked = dict(zip(texts, messages, strict=True))
         self.used += len(asked)
         known: dict[str, Output] = self._stored(node, list(asked))

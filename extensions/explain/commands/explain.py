@@ -242,8 +242,8 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "eval_setting": found.eval_setting,
         "source": origin,
         "published": {
-            each.metric: {"value": each.value, "rounding": each.rounding, "stored": each.stored}
-            for each in found.targets
+            target.metric: {"value": target.value, "rounding": target.rounding, "stored": target.stored}
+            for target in found.targets
         },
         "samples": found.samples,
         "agrees": found.agrees,

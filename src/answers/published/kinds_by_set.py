@@ -242,7 +242,7 @@ def vtc(columns: Columns, text: str) -> Verdict:
     category, said = columns.get("category"), text.strip()
     if category not in (RETRIEVAL, REASONING):
         return UNREAD
-    right = [each.strip() for each in references(columns)]
+    right = [reference.strip() for reference in references(columns)]
     share = sum(each in said for each in right) / len(right)
     return Verdict(said or "none", float(share > 0) if category == RETRIEVAL else share, "contained")
 
@@ -267,7 +267,7 @@ def ssi(columns: Columns, text: str) -> Verdict:
 def _order(text: str) -> list[int] | None:
     try:
         items = ast.literal_eval(text)
-        return [int(str(each)) for each in items] if isinstance(items, list) else None
+        return [int(str(item)) for item in items] if isinstance(items, list) else None
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
 

@@ -61,9 +61,9 @@ def _contained(columns: Columns, answers: Sequence[Any], text: str) -> float:
     if kind == CHOICE:
         return float("".join(filter(str.isalpha, text)) == answers[0])
     if columns.get("category") in CONTAINED_CN and kind != CASE_SENSITIVE:
-        return max(_similar(_plain(each), _plain(text), ",", 4) for each in answers)
+        return max(_similar(_plain(answer), _plain(text), ",", 4) for answer in answers)
     lower = (lambda part: part) if kind == CASE_SENSITIVE else str.lower
-    return max(_similar(_flat(lower(str(each))), _flat(lower(text)), None, 5) for each in answers)
+    return max(_similar(_flat(lower(str(answer))), _flat(lower(text)), None, 5) for answer in answers)
 
 
 def _flat(text: str) -> str:
@@ -100,7 +100,7 @@ def _formula(columns: Columns, answers: Sequence[Any], text: str) -> float:
 
 def _count(columns: Columns, answers: Sequence[Any], text: str) -> float:
     if columns.get("eval") != REGRESSION:
-        return float(any(_flat(str(each).lower()) in text for each in answers))
+        return float(any(_flat(str(answer).lower()) in text for answer in answers))
     found = re.search(r"\d+", text)
     said, scores = int(found[0][:18]) if found else 0, [0.0]
     for each in answers:

@@ -200,8 +200,9 @@ class QuestionTable:
         found = next((place for folder in folders if (place := _folder_or_zip(folder)) is not None), None)
         if found is None and self.archive:
             raise DataError(
-                f"the pictures of {self.name} are missing: looked for {', '.join(f'{each}[.zip]' for each in folders)};"
-                f" they come from {self.archive}: unpack them there, or put a zip archive there under this name"
+                f"the pictures of {self.name} are missing: looked for"
+                f" {', '.join(f'{folder}[.zip]' for folder in folders)}; they come from {self.archive}: unpack them"
+                " there, or put a zip archive there under this name"
             )
         return found or folders[-1]
 

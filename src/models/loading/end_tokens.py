@@ -51,20 +51,20 @@ def _ended(given: Any, token: str, number: int) -> dict[str, Any]:
     pair = [*plain, {"Sequence": {"id": "B", "type_id": 1}}]
     template = {"type": TEMPLATE, "single": plain, "pair": pair, "special_tokens": {}}
     steps = given["processors"] if given and given["type"] == "Sequence" else [given] if given else []
-    if not any(each["type"] == TEMPLATE for each in steps):
+    if not any(step["type"] == TEMPLATE for step in steps):
         steps = [*steps, template]
     end = {"SpecialToken": {"id": token, "type_id": 0}}
     special = {token: {"id": token, "ids": [number], "tokens": [token]}}
     made = [
         {
-            **each,
-            "single": [*each["single"], end],
-            "pair": [*each["pair"], end],
-            "special_tokens": {**each["special_tokens"], **special},
+            **step,
+            "single": [*step["single"], end],
+            "pair": [*step["pair"], end],
+            "special_tokens": {**step["special_tokens"], **special},
         }
-        if each["type"] == TEMPLATE
-        else each
-        for each in steps
+        if step["type"] == TEMPLATE
+        else step
+        for step in steps
     ]
     return made[0] if len(made) == 1 else {"type": "Sequence", "processors": made}
 

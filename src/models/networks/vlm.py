@@ -179,7 +179,7 @@ class Chat:
             values = [each[key] for each in batch]
             if _is_sequence(key, batch[0]):
                 fill = self.padding if key == "input_ids" else 0
-                values = [torch.nn.functional.pad(each, (longest - each.shape[1], 0), value=fill) for each in values]
+                values = [torch.nn.functional.pad(value, (longest - value.shape[1], 0), value=fill) for value in values]
             joined[key] = torch.cat(values)
         return joined
 

@@ -47,7 +47,7 @@ class DerivedLogits(OutputsOp):
     ) -> dict[str, Any]:
         """The evaluated classes; the rule is in the model's identity, and the inputs in the graph's."""
         assert isinstance(model, DerivedModel)
-        seen = [seen_outputs(each, setting, class_names) for each in model.members]
+        seen = [seen_outputs(member, setting, class_names) for member in model.members]
         read = {"outputs_read": seen} if any(each is not None for each in seen) else {}
         return {"task": "derived", "class_sublist": setting.class_sublist, **read}
 
@@ -65,7 +65,7 @@ class DerivedLogits(OutputsOp):
             logits = [
                 _viewed(each, inputs[str(place)], given.setting, names) for place, each in enumerate(model.members)
             ]
-            widths = {each.shape[1] for each in logits}
+            widths = {logit.shape[1] for logit in logits}
             if len(widths) > 1:
                 told = " and ".join(map(str, sorted(widths)))
                 raise DataError(f"the members of {model.name} return different numbers of logits: {told}")
@@ -103,7 +103,7 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
         of_member(model.members[0], model.fitted_on)
     if model.fitted_on is not None and model.rule == PRIOR_OF_SETTING:
         _require_same_classes(model, setting, model.fitted_on)
-    classes = {each.name: each.num_classes for each in model.members if each.num_classes is not None}
+    classes = {member.name: member.num_classes for member in model.members if member.num_classes is not None}
     if len(set(classes.values())) > 1 and not setting.among_present:
         told = " and ".join(f"{name} returns {number}" for name, number in classes.items())
         raise UnsupportedError(

@@ -100,11 +100,13 @@ def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) ->
     import numpy as np
 
     written = []
-    for each in evaluations:
-        head = _stored_head(store, each, store.evaluations.identity(each))
+    for evaluation in evaluations:
+        head = _stored_head(store, evaluation, store.evaluations.identity(evaluation))
         if head is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            name = "".join(c if c.isalnum() or c in "-_.," else "-" for c in f"{each.model}_{each.eval_setting}")
+            name = "".join(
+                c if c.isalnum() or c in "-_.," else "-" for c in f"{evaluation.model}_{evaluation.eval_setting}"
+            )
             np.save(folder / f"{name}.npy", head.astype(np.float32))
             written.append(folder / f"{name}.npy")
     return written

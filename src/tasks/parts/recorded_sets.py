@@ -35,7 +35,7 @@ def set_in_name(path: Path) -> str | None:
     """
     _, *parts = _plain(path.stem).split("_")
     names = ("_".join(parts[index:]) for index in range(len(parts)))
-    return next((each for each in names if _is_known(each)), None)
+    return next((name for name in names if _is_known(name)), None)
 
 
 def require_own_set(model: ModelDefinition, setting: EvalSetting) -> None:
@@ -69,7 +69,7 @@ def pairs_of(catalog: Catalog, models: Sequence[str], settings: Sequence[str]) -
     for model in models:
         said = _said(catalog, model)
         names = {said, _WITH_ANSWERS.get(said)} if said is not None else set()
-        meant = [each for each in settings if names & own[each]]
+        meant = [setting for setting in settings if names & own[setting]]
         found += [(model, each) for each in meant or settings]
     return found
 
@@ -100,7 +100,7 @@ def _sets_of(setting: EvalSetting) -> list[str]:
     dataset = setting.dataset
     names = [setting.task_options.get("data_set"), getattr(dataset, "data_set", None), getattr(dataset, "name", None)]
     texts = [each for each in (*names, SettingReference.parse(setting.name).name) if isinstance(each, str) and each]
-    return list(dict.fromkeys(Path(_plain(each)).stem if each.endswith(".tsv") else _plain(each) for each in texts))
+    return list(dict.fromkeys(Path(_plain(text)).stem if text.endswith(".tsv") else _plain(text) for text in texts))
 
 
 def _has_no_name(setting: EvalSetting) -> bool:

@@ -21,7 +21,7 @@ REVISION = 2  # of how heads are computed and used; raised if the same prompts g
 def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]], language: str | None = None) -> str:
     """The fingerprint of a head: the model, all prompts, and the language if the model depends on it."""
     what: dict[str, Any] = {"head": "zero-shot", "revision": REVISION, "model": model_identity}
-    what["prompts"] = [list(each) for each in prompts]
+    what["prompts"] = [list(prompt) for prompt in prompts]
     return digest(what if language is None else {**what, "language": language})
 
 

@@ -72,14 +72,14 @@ class QuestionKernel(ShardKernel):
         return [request for request, each in zip(requests, stored, strict=True) if each is None]
 
     def _answers(self, loaded: Any, requests: Sequence[str]) -> list[Output]:
-        messages = [message_of(each) for each in requests]
+        messages = [message_of(request) for request in requests]
         names = {id(message): request for message, request in zip(messages, requests, strict=True)}
         outputs = self.answerer.answer(
             loaded,
             messages,
             lambda came: self._store({names[id(message)]: each for message, each in came if answered(each)}),
         )
-        return [failure(str(each)) if isinstance(each, SampleError) else each for each in outputs]
+        return [failure(str(output)) if isinstance(output, SampleError) else output for output in outputs]
 
     def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
         if new:

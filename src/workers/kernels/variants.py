@@ -61,7 +61,7 @@ class ReadyCell:
         """Returns whether the setting perturbs images at all."""
         setting = self.setting
         functions = setting.perturbation_fn_cpu, setting.perturbation_fn_gpu, setting.adversarial_attack
-        return any(each is not None for each in functions)
+        return any(function is not None for function in functions)
 
     @property
     def variant(self) -> str:

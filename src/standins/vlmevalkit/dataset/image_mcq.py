@@ -39,8 +39,8 @@ class MMMUDataset(ImageMCQDataset):
     @staticmethod
     def split_MMMU(msgs: list[dict[str, str]]) -> list[dict[str, str]]:
         """A message with its pictures put where its text has them."""
-        pictures = [each["value"] for each in msgs if each["type"] == "image"]
-        (text,) = [each["value"] for each in msgs if each["type"] == "text"]
+        pictures = [msg["value"] for msg in msgs if msg["type"] == "image"]
+        (text,) = [msg["value"] for msg in msgs if msg["type"] == "text"]
         row = Row("", {"question": text}, tuple(Picture(b"", path) for path in pictures))
         return [_item(part) for part in placed(row, text)]
 
