@@ -95,11 +95,11 @@ class Computation:
         passes = make_passes(members, [cell for cell in (*cells, *derived) if cell.items], self.options)
         stored = self.store.outputs.stored_ranges([member.evaluation_id for member in members])
         numbers = count()
-        shards = [shard for each in passes for shard in shards_of(each, stored, numbers)]
+        shards = [shard for one_pass in passes for shard in shards_of(one_pass, stored, numbers)]
         open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
         lacking = {
-            each.id: {needed for cell in each.cells for needed, _ in cell.inputs.values()} & open_cells
-            for each in passes
+            one_pass.id: {needed for cell in one_pass.cells for needed, _ in cell.inputs.values()} & open_cells
+            for one_pass in passes
         }
         self._announce(passes, shards, stored)
         scheduler = Scheduler(passes, shards, lacking)

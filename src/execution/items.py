@@ -49,7 +49,7 @@ class LateItems:
         self.store = store
         self.anew = anew
         self.give_up = give_up
-        self._passes = {each.node: each for each in passes if each.of_items}
+        self._passes = {one_pass.node: one_pass for one_pass in passes if one_pass.of_items}
         self._members: dict[int, ItemMember] = {}  # evaluation id → the cell
         self._waiting: dict[str, list[ItemMember]] = {key: [] for key in self._passes}
         self._under_way: dict[str, set[int]] = {key: set() for key in self._passes}

@@ -88,7 +88,7 @@ class Pool:
         self.events = events
         self.progress = progress
         self._parcel = PluginPickle(job, job.options.plugins)
-        self._needed = {each.resource for each in job.passes}
+        self._needed = {one_pass.resource for one_pass in job.passes}
         self._working: set[int] = set()
         self._waiting: set[int] = set()
         self._silent: set[int] = set()  # workers that have said nothing as yet: there may be no room for them

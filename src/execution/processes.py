@@ -48,7 +48,7 @@ class ProcessExecutor:
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: WorkerEvents, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
-        served = any(each.resource == NETWORK for each in job.passes)
+        served = any(one_pass.resource == NETWORK for one_pass in job.passes)
         Pool(
             job, Processes([*self.resources.devices, *([NETWORK] if served else [])]), scheduler, events, progress
         ).run()

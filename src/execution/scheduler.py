@@ -45,14 +45,15 @@ class Scheduler:
     def __init__(
         self, passes: Sequence[Pass], shards: Iterable[Shard], waits: Mapping[int, Set[int]] | None = None
     ) -> None:
-        self.passes = {each.id: each for each in passes}
-        self._waiting: dict[int, deque[Shard]] = {each.id: deque() for each in passes}
+        self.passes = {one_pass.id: one_pass for one_pass in passes}
+        self._waiting: dict[int, deque[Shard]] = {one_pass.id: deque() for one_pass in passes}
         self._under_way: dict[int, tuple[int, Shard]] = {}  # shard id → (worker, shard)
         self._begun: dict[int, int] = {}  # worker → the shard in progress; it may have taken others in advance
         self._open: Counter[int] = Counter()  # evaluation id → its shards that are not done
         self._failed: set[int] = set()
         self._lacking = {pass_id: set(evaluations) for pass_id, evaluations in (waits or {}).items() if evaluations}
-        self._alone = {each.id for each in passes if each.alone}  # passes whose first shard nobody has finished
+        # Passes whose first shard nobody has finished
+        self._alone = {one_pass.id for one_pass in passes if one_pass.alone}
         self._last_pass: dict[int, int] = {}
         self._held: list[Shard] = []  # shards that another run computes
         self._next_id = 0

@@ -112,7 +112,7 @@ class Opener:
             else:
                 weights = self._remembered.of(definition, description, files, load) if loaded else load()
         identity = weights_identity(description, weights.id) if weights is not None else None
-        files = files.union(*(each.files for each in parts.values()))
+        files = files.union(*(part.files for part in parts.values()))
         return OpenedModel(definition, weights, description, identity, frozenset(files), parts)
 
     def _parts(self, definition: ModelDefinition) -> dict[str, OpenedModel]:

@@ -81,7 +81,7 @@ def find_stale_candidates(
 
 def _with_outputs(candidates: dict[Any, StaleCandidate], store: Store) -> dict[Any, StaleCandidate]:
     """Drops evaluations that have begun but stored nothing yet."""
-    begun = [each.evaluation.id for each in candidates.values() if each.evaluation.status != "complete"]
+    begun = [candidate.evaluation.id for candidate in candidates.values() if candidate.evaluation.status != "complete"]
     ranges = store.outputs.stored_ranges(begun) if begun else {}
     return {key: each for key, each in candidates.items() if ranges.get(each.evaluation.id, True)}
 

@@ -152,8 +152,8 @@ class StalenessChecker:
         """The candidates to check: all that something new is computed from, and so many of the others."""
         built_on = [candidate for candidate in candidates if candidate.cell.action is not Action.DONE]
         others = in_order([candidate for candidate in candidates if candidate.cell.action is Action.DONE])
-        for each in others[self._left :]:
-            self._leave(each, "so many are checked in one run; the next run checks more, --verify all")
+        for other in others[self._left :]:
+            self._leave(other, "so many are checked in one run; the next run checks more, --verify all")
         chosen = others[: self._left]
         self._left -= len(chosen)
         return [*built_on, *chosen]

@@ -66,7 +66,7 @@ def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> N
     if job.options.verbose:
         log.addHandler(_ToRun(channel))
         log.setLevel(logging.DEBUG)
-    if job.data_workers and any(each.reads is Reads.IMAGES for each in job.passes):
+    if job.data_workers and any(one_pass.reads is Reads.IMAGES for one_pass in job.passes):
         start_server(data_processes())  # it takes seconds, in which the device is set up and models are loaded
     with contextlib.ExitStack() as stack:
         stack.enter_context(configured(device, job.threads))

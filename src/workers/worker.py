@@ -65,7 +65,7 @@ class Worker:
         self.writer = Writer(store, channel, job.options.store_dtype)
         if job.options.profile:
             profiling.start(torch.cuda.synchronize if device.startswith("cuda") else None)
-        self.passes = {each.id: each for each in job.passes}
+        self.passes = {one_pass.id: one_pass for one_pass in job.passes}
 
     def run(self) -> None:
         """Works until all is done or the run is stopped.

@@ -107,7 +107,7 @@ class ImageKernel(Kernel):
             yield ShardDone(buffer.shard, *self._outputs(buffer))
 
     def _begun(self) -> list[ShardBuffer]:
-        return [each for each in self.buffers.values() if each.read]
+        return [buffer for buffer in self.buffers.values() if buffer.read]
 
     # Preparing ----------------------------------------------------------------------------------------------------
 
