@@ -22,10 +22,9 @@ _start = import_module("testbed.process.at_start")
 if _start.is_program():  # before other modules are imported, which takes a while
     _start.leave_at_signals()
 
-TYPE_CHECKING = False  # type checkers take this name for that of typing
-if TYPE_CHECKING:
-    from typing import Any
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
+if TYPE_CHECKING:
     from testbed.api.definitions import register_eval_setting, register_model
     from testbed.api.evaluate import evaluate
     from testbed.api.results import Results, results
