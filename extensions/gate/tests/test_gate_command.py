@@ -187,5 +187,5 @@ def test_advice_names_the_keys_of_a_rule(store, gate):
     said = gate(f"margin: 1\nrules: {rules}\n", "same").stderr
     assert "by: takes: class" in said
     assert "old on val has no per-sample score 'nothing'; it has" in said
-    assert "better: higher or better: lower says it (in the rule of the policy)" in said
+    assert "give better: higher or better: lower (in the rule of the policy)" in said
     assert "--" not in said
