@@ -1,4 +1,4 @@
-"""What a run says of its results besides the numbers: causes for doubt, missing samples, refusals."""
+"""Remarks on the results of a run besides the numbers: causes for doubt, missing samples, refusals."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ def _not_finite(results: Sequence[Any]) -> list[str]:
 
 def _uncovered(results: Sequence[Any]) -> list[str]:
     """Lines about models without texts for some samples, so that means cover fewer samples; one for all judges."""
-    lacking: dict[tuple[int, int, str], dict[str, None]] = {}
+    short: dict[tuple[int, int, str], dict[str, None]] = {}
     for result in results:
         if (result.metric, result.slice) == ("coverage", OVERALL) and result.n and (result.value or 0) < 1:
             what = "answer" if (result.scorer or "").startswith(ANSWERED) else "caption"
-            lacking.setdefault((round(result.n * (1 - (result.value or 0))), result.n, what), {})[result.model] = None
+            short.setdefault((round(result.n * (1 - (result.value or 0))), result.n, what), {})[result.model] = None
     lines = []
-    for (number, samples, what), models in sorted(lacking.items(), reverse=True):
+    for (number, samples, what), models in sorted(short.items(), reverse=True):
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
         lines.append(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")

@@ -39,7 +39,7 @@ _INDEX = "index.json"
 
 @dataclass(frozen=True)
 class Aside:
-    """What an object has besides pictures and labels.
+    """The transforms and remarks of an object besides its pictures and labels.
 
     Attributes:
         transforms: The transforms that it applies to its pictures, which `Items.read` returns from before them.

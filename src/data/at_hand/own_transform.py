@@ -1,4 +1,4 @@
-"""The transform that a data set of torch applies to its pictures, found by what it does.
+"""The transform that a data set of torch applies to its pictures, found by its results.
 
 A training loop gives its network what the data set returns. To compute the same, and to corrupt pictures before they
 are normalized, the pictures from before the transform are needed, and the transform. An attribute is the transform if
@@ -36,7 +36,7 @@ class OwnTransform:
     keyword: str | None = None
 
     def __call__(self, picture: Any) -> Any:
-        """What it makes of a picture of PIL."""
+        """Returns the transform of a picture of PIL."""
         import numpy as np
 
         given = np.array(picture) if self.mode is None else picture.convert(self.mode)

@@ -141,7 +141,7 @@ def _makes_images(transform: Transform, owner: str) -> bool:
 
 
 def _tried(transform: Transform, owner: str) -> Any:
-    """Returns what a transform makes of a picture; raises DefinitionError if that is no array, or another each time."""
+    """Returns the result of a transform; raises DefinitionError unless it is an array, the same each time."""
     import numpy as np
     from PIL import Image as Pillow
 

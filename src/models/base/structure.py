@@ -115,7 +115,7 @@ class _StructureDescriber(Describer):
         return self._text_and_constants("forward", module) if module._c._has_method("forward") else None
 
     def _scripted_beside(self, module: Any) -> dict[str, Any]:
-        """What a scripted module has beside its weights, parts and forward method: other methods, and values."""
+        """Returns the other methods and the values of a scripted module, beside weights, parts and forward method."""
         import torch
 
         kept = (module._parameters, module._buffers, module._modules)
