@@ -8,7 +8,7 @@ import timm
 import torch
 from at_hand_world import make_pictures
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset, Subset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Subset, SubsetRandomSampler, TensorDataset
 from torchvision import datasets, transforms
 
 import testbed
@@ -16,6 +16,7 @@ from testbed.errors import TestbedError
 
 HALF = [transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.25] * 3)]
 CROP = transforms.Compose([transforms.Resize(10), transforms.CenterCrop(8), *HALF])
+SOME = np.array([3, 5, 7])
 GREY = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.4], [0.3])])
 
 
@@ -95,7 +96,10 @@ CASES = {
     "grey": lambda p, root: own(p, GREY, "L"),
     "tensors": lambda p, root: tensors(p),
     "Subset": lambda p, root: Subset(own(p, CROP), [7, 3, 5]),
-    "part that a sampler draws": lambda p, root: DataLoader(own(p, CROP), 2, sampler=SubsetRandomSampler([3, 5, 7])),
+    "part that a sampler draws": lambda p, root: DataLoader(
+        own(p, CROP), 2, sampler=SubsetRandomSampler(np.array([3, 5, 7]))
+    ),
+    "bfloat16": lambda p, root: own(p, lambda image: CROP(image).bfloat16()),
     "loader": lambda p, root: DataLoader(datasets.ImageFolder(root, CROP), 4, shuffle=True),
 }
 
@@ -113,6 +117,7 @@ def by_hand(net, data):
 @pytest.mark.parametrize("case", CASES)
 def test_the_network_gets_what_the_data_set_returns(photos, tmp_path, case):
     data, net = CASES[case](photos, tmp_path / "folders"), network(1 if case == "grey" else 3)
+    net = net.bfloat16() if case == "bfloat16" else net
     before = torch.get_rng_state()
     found = testbed.evaluate(net, data, db=tmp_path / "results.db", executor="inline", progress=False)
     assert torch.equal(before, torch.get_rng_state())
@@ -132,6 +137,14 @@ def test_the_transform_of_a_data_set_counts_more_than_timms_configuration(photos
     assert "instead of the network's pretrained_cfg (timm)" in capsys.readouterr().err
     without = testbed.evaluate(net, tmp_path / "folders", db=tmp_path / "results.db", executor="inline", progress=False)
     assert "instead of" not in without.preprocessing[0]
+
+
+def test_the_generator_of_a_loader_goes_on_as_without_the_call(photos, tmp_path):
+    generator = torch.Generator().manual_seed(1)
+    before = generator.get_state()
+    loader = DataLoader(own(photos, CROP), 4, shuffle=True, generator=generator)
+    testbed.evaluate(network(), loader, db=tmp_path / "results.db", executor="inline", progress=False)
+    assert torch.equal(before, generator.get_state())
 
 
 def test_what_is_not_used_is_said(photos, tmp_path, capsys):
@@ -171,9 +184,10 @@ def test_what_a_run_prints_about_its_results_is_said_here_as_well(photos, tmp_pa
     [
         (lambda p: own(p, transforms.Compose([transforms.RandomCrop(8, 2), *HALF])), "already normalized?"),
         (lambda p: [own(p, CROP), own(p, HALF[0])], "the data sets have 2 different transforms; give transform="),
+        (lambda p: DataLoader(own(p), None, sampler=BatchSampler(range(4), 2, False)), "draws other things than pos"),
         (lambda p: own(p), "does not say how to prepare images for it"),
     ],
-    ids=["random", "two", "none"],
+    ids=["random", "two", "batches", "none"],
 )
 def test_what_cannot_be_found_is_asked_for(photos, tmp_path, data, said):
     with pytest.raises(TestbedError, match=said):

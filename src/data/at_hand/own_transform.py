@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.contracts.surroundings import same_random_numbers
-from testbed.data.at_hand.pictures import is_array, is_tensor, rgb_of
+from testbed.data.at_hand.pictures import as_numpy, is_array, is_tensor, rgb_of
 from testbed.errors import DataError
 
 Reader = Callable[[Any, int], Any]  # the picture of a data set's sample, as it is returned
@@ -76,9 +76,10 @@ def own_transform(dataset: Any, read: Reader) -> tuple[Any, Any] | None:
                 raw = [read(plain, place) for place in places]
                 transform = _called(attribute, raw[0], call)
                 made = [transform(rgb_of(picture, "")[0]) for picture in raw]
+                found = all(map(_equal, made, returned))
             except Exception:  # another attribute than the transform
                 continue
-            if all(map(_equal, made, returned)):
+            if found:
                 return plain, transform
     return None
 
@@ -134,5 +135,5 @@ def _is_prepared(picture: Any) -> bool:
 def _equal(made: Any, returned: Any) -> bool:
     import numpy as np
 
-    one, other = (np.asarray(each.detach().cpu() if is_tensor(each) else each) for each in (made, returned))
+    one, other = as_numpy(made), as_numpy(returned)
     return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)

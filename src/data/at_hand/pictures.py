@@ -33,7 +33,7 @@ def rgb_of(picture: Any, where: str) -> tuple[Image.Image, bool]:
         return as_rgb(picture, where), False
     if not hasattr(picture, "shape") or not hasattr(picture, "dtype"):
         raise DataError(f"{where} is of type {type(picture).__name__}; expected {FORMS}")
-    array = _as_numpy(picture)
+    array = as_numpy(picture)
     if array.ndim not in (2, 3) or (array.ndim == 3 and not _fits(array.shape)):
         raise DataError(f"{where} has the shape {list(array.shape)}; expected {FORMS}")
     pixels, rounded = _eight_bits(array, where)
@@ -56,10 +56,14 @@ def is_array(value: Any) -> bool:
     return is_tensor(value) or (numpy is not None and isinstance(value, numpy.ndarray))
 
 
-def _as_numpy(picture: Any) -> Any:
+def as_numpy(value: Any) -> Any:
+    """Returns an array of numpy, also of a tensor on a GPU, with gradients, or in bfloat16, which numpy has not."""
     import numpy as np
 
-    return np.asarray(picture.detach().cpu() if is_tensor(picture) else picture)
+    if is_tensor(value):
+        value = value.detach().cpu()
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+    return np.asarray(value)
 
 
 def _fits(shape: tuple[int, ...]) -> bool:

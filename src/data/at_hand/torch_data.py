@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
+import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,10 +61,15 @@ def _of_loader(loader: Any) -> Items | None:
     if changed:
         raise DataError(f"a DataLoader with its own {' and '.join(changed)}; pass its dataset: loader.dataset")
     items = torch_items(loader.dataset)
-    if items is None or len(loader.sampler) == 0:
-        return items
-    with same_random_numbers():
-        drawn = [sorted(loader.sampler) for _ in range(2)]
+    if items is None:
+        return None
+    with _same_generators(loader.sampler):
+        try:
+            drawn = [sorted(map(operator.index, loader.sampler)) for _ in range(2)]
+        except TypeError:
+            raise DataError(
+                "a DataLoader whose sampler draws other things than positions; pass its dataset: loader.dataset"
+            ) from None
     if drawn[0] != drawn[1] or len(set(drawn[0])) < len(drawn[0]):
         raise DataError(
             "a DataLoader that draws other samples each time, or one twice; pass its dataset: loader.dataset"
@@ -71,6 +78,20 @@ def _of_loader(loader: Any) -> Items | None:
         dropped = f"the DataLoader drops its last {len(drawn[0]) % loader.batch_size} samples; here they count"
         items = replace(items, aside=_noted(items, dropped))
     return items if len(drawn[0]) == items.count else _some_of(items, drawn[0])
+
+
+@contextlib.contextmanager
+def _same_generators(sampler: Any) -> Iterator[None]:
+    """Leaves all random numbers as they were before a sampler was asked, those of its own generators included."""
+    from torch import Generator
+
+    own = [(held, held.get_state()) for held in vars(sampler).values() if isinstance(held, Generator)]
+    with same_random_numbers():
+        try:
+            yield
+        finally:
+            for held, state in own:
+                held.set_state(state)
 
 
 def _noted(items: Items, note: str) -> Callable[[], Aside]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.contracts.surroundings import same_random_numbers
+from testbed.data.at_hand.pictures import as_numpy
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing
 from testbed.models.base.normalize import split
@@ -165,8 +166,11 @@ def _tried(transform: Transform, owner: str) -> Any:
             " a function that returns the tensor alone, as in"
             f" lambda picture: transform(picture)[{next(iter(made), '')!r}]"
         )
-    arrays = [np.asarray(one) for one in (made, *again)]
-    if arrays[0].dtype.kind not in "biuf":
+    try:
+        arrays = [as_numpy(one) for one in (made, *again)]
+    except (TypeError, ValueError):  # such as arrays of different sizes
+        arrays = []
+    if not arrays or arrays[0].dtype.kind not in "biuf":
         raise DefinitionError(f"{owner}: its transform makes {type(made).__name__}; a float tensor is expected")
     if not all(one.shape == arrays[0].shape and np.array_equal(one, arrays[0], equal_nan=True) for one in arrays):
         raise DefinitionError(
