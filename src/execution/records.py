@@ -50,7 +50,8 @@ class RunRecords:
 
     def overwritten(self, cell: Cell) -> str | None:
         """A file of a cell's weights that was replaced after it was hashed and before it was loaded."""
-        files = (access_log.place_of(name) for kind, name in self._uses_of(cell) if kind == FILE)
+        with self._lock:
+            files = [access_log.place_of(name) for kind, name in self._uses_of(cell) if kind == FILE]
         return next((file for file in files if versions.is_overwritten(file)), None)
 
     def begin(self, cells: Mapping[int, Cell]) -> None:

@@ -155,7 +155,8 @@ class Outcomes:
 
     def ended(self) -> set[int | None]:
         """The evaluations of the cells that have ended, and that no run resumes."""
-        return {outcome.evaluation_id for outcome in self._outcomes.values() if outcome.status != "incomplete"}
+        outcomes = list(self._outcomes.values())  # the thread adds to them meanwhile
+        return {outcome.evaluation_id for outcome in outcomes if outcome.status != "incomplete"}
 
     def finish(self, evaluation_id: int, cell: Cell) -> None:
         """Scores and completes an evaluation whose outputs are stored, in a thread."""

@@ -70,6 +70,15 @@ _own: dict[str, str] = {}  # the names of those that are the user's → their fi
 _counted = 0
 _forked: Any = None  # the file in which children log their reads, and the process that made it
 _taken = 0  # how much of that was read
+_collecting = threading.RLock()  # held while that is read: the run's threads ask at the same time
+
+
+def _in_child() -> None:
+    global _collecting
+    _collecting = threading.RLock()  # whoever held it lives in the parent only
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 def model(name: str) -> str:
@@ -150,7 +159,7 @@ def noted(declared: bool = False) -> frozenset[Read]:
     _collect()
     return frozenset(
         read
-        for read in _noted
+        for read in _noted.copy()  # other threads add to it meanwhile
         if read[1] != FILE or ((declared or versions.counts(place_of(read[2]))) and not is_passing(read[2]))
     )
 
@@ -218,26 +227,36 @@ def before_children() -> None:
 
 def _collect() -> None:
     """Adds what children have read, and the libraries that were imported meanwhile."""
-    global _taken, _counted
-    if _forked is not None and os.getpid() == _forked[1]:
-        size = os.fstat(_forked[0].fileno()).st_size
-        lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
-        _taken += sum(len(line) + 1 for line in lines)
-        for line in lines:
-            owner, kind, name, version = json.loads(line)
-            note([(owner, kind, name, version)])
-    if len(sys.modules) != _counted:
-        _counted = len(sys.modules)
-        imported = set(sys.modules) - _modules
-        tops = {name.partition(".")[0] for name in imported} - _modules
-        _modules.update(imported, tops)
-        note([(SHARED, TOP_MODULE, top, "") for top in tops if _is_of_library(top)])
-        own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
-        _own.update(own)
-        with watch(None):
-            for file in own.values():
-                if not versions.is_imported(file):  # else it was seen when it was run
-                    add(SHARED, FILE, file, versions.version_of(file))
+    with _collecting:
+        if _forked is not None and os.getpid() == _forked[1]:
+            _note_children()
+        if len(sys.modules) != _counted:
+            _note_imported()
+
+
+def _note_children() -> None:
+    global _taken
+    size = os.fstat(_forked[0].fileno()).st_size
+    lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
+    _taken += sum(len(line) + 1 for line in lines)
+    for line in lines:
+        owner, kind, name, version = json.loads(line)
+        note([(owner, kind, name, version)])
+
+
+def _note_imported() -> None:
+    global _counted
+    _counted = len(sys.modules)
+    imported = set(sys.modules) - _modules
+    tops = {name.partition(".")[0] for name in imported} - _modules
+    _modules.update(imported, tops)
+    note([(SHARED, TOP_MODULE, top, "") for top in tops if _is_of_library(top)])
+    own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
+    _own.update(own)
+    with watch(None):
+        for file in own.values():
+            if not versions.is_imported(file):  # else it was seen when it was run
+                add(SHARED, FILE, file, versions.version_of(file))
 
 
 def _is_of_library(top: str) -> bool:
