@@ -74,9 +74,9 @@ def test_a_name_that_the_user_chose(ask, here):
     ask("run", "lite0", *HOW)
     ask("run", A, *HOW)
     assert stored(here) == ["lite0"]
-    changed = ask("run", A, *HOW, "--as", "other")
-    assert "lite0 is now named other, also what is stored of it" in changed.stderr
-    assert stored(here) == ["other"]
+    changed = ask("run", A, *HOW, "--as", "renamed")
+    assert "lite0 is now named renamed, also what is stored of it" in changed.stderr
+    assert stored(here) == ["renamed"]
     assert evaluations(here) == 1
 
 
