@@ -76,6 +76,17 @@ def _forget(reads: Iterable[access_log.Read]) -> None:
         noted.difference_update(reads)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_models_in_memory() -> Iterator[None]:
+    """The names of models and settings that a file of tests gives to `testbed.evaluate` are free in those after it."""
+    yield
+    if (evaluate := sys.modules.get("testbed.api.models_at_hand")) is None:
+        return
+    for table in (evaluate.registry.models, evaluate.registry.eval_settings):
+        for name in [name for name, source in table._sources.items() if source.file.startswith(evaluate.HERE.file)]:
+            del table._items[name], table._sources[name]
+
+
 @pytest.fixture(autouse=True)
 def _own_process() -> Iterator[None]:
     """A test begins as a new process does: without files in memory, or variables that another one set (a data root)."""
