@@ -61,13 +61,13 @@ def confused_classes(
     counted: list[tuple[str | None, Counter[tuple[int, int]], Counter[int]]] = []
     names = []
     unread = 0
-    for each, places in zip(table.evaluations, table.places, strict=True):
-        predictions = predictions_of(store, each, samples.of(each))
-        dataset = samples.of(each).samples
-        labels = _labels(each, predictions, [dataset[place] for place in places])
+    for evaluation, places in zip(table.evaluations, table.places, strict=True):
+        predictions = predictions_of(store, evaluation, samples.of(evaluation))
+        dataset = samples.of(evaluation).samples
+        labels = _labels(evaluation, predictions, [dataset[place] for place in places])
         predicted = predictions.classes[places]
         unread += int((predicted < 0).sum())
-        counted.append((each.model, *confusions(predicted, labels)))
+        counted.append((evaluation.model, *confusions(predicted, labels)))
         names.append(predictions.classes_named)
     if unread:
         tell(f"{unread:,} predictions are missing, for samples that could not be read; they are not counted")

@@ -97,11 +97,11 @@ def export_clip_cc(
     summary = todays_summary if form == TODAY else first_summary
     files: dict[Path, str] = {}
     sheets = [_sheet(store, captions, scale) for captions in scored]
-    for each, sheet in zip(scored, sheets, strict=True):
-        files[folder / place.videos(each.decoder, each.captioner, "csv")] = score_table(sheet)
-        files[folder / place.videos(each.decoder, each.captioner, "json")] = videos_json(sheet)
-        files[folder / place.status(each.decoder, each.captioner)] = status_table(sheet)
-        files[summaries / each.decoder / place.summary.format(each.captioner)] = summary(sheet)
+    for scored_captions, sheet in zip(scored, sheets, strict=True):
+        files[folder / place.videos(scored_captions.decoder, scored_captions.captioner, "csv")] = score_table(sheet)
+        files[folder / place.videos(scored_captions.decoder, scored_captions.captioner, "json")] = videos_json(sheet)
+        files[folder / place.status(scored_captions.decoder, scored_captions.captioner)] = status_table(sheet)
+        files[summaries / scored_captions.decoder / place.summary.format(scored_captions.captioner)] = summary(sheet)
     if form == TODAY:
         files[summaries / "aggregated_results.csv"] = aggregated_table(sheets)
     ranking = _ranking(store, scored, f"hm_cf{SCALES[scale]}", tell)

@@ -90,7 +90,7 @@ def card_results(
     Raises:
         DataError: If ``hub`` names a setting that is not among them.
     """
-    if unknown := sorted(set(hub) - {each.eval_setting for each in cells}):
+    if unknown := sorted(set(hub) - {measured_cell.eval_setting for measured_cell in cells}):
         raise DataError(f"--hub names {unknown[0]}, but the model has no selected results on it")
     found = []
     for cell in cells:

@@ -106,7 +106,7 @@ def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
 
 def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
     """Writes a table of the samples: right answers, the model's answers, and scores."""
-    names = list(dict.fromkeys(name for each in samples.values() for name in each.scores))
+    names = list(dict.fromkeys(name for answered_sample in samples.values() for name in answered_sample.scores))
     rows: list[list[Any]] = [["sample", "right", "said", "score", "correct", "error", *(f"score {n}" for n in names)]]
     for sample, value in samples.items():
         told = [sample, " | ".join(value.right), value.text, value.score, value.correct, value.error]

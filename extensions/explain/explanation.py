@@ -224,10 +224,14 @@ def verdict(estimates: Sequence[SampledValue], targets: Sequence[Target]) -> str
     if not _within(OUT, estimates, targets):
         return EXCLUDED
     drawn = [
-        (found, each) for found, each in pairs if not found.exact and abs(each.stored - each.value) > allowed(each)
+        (found, target)
+        for found, target in pairs
+        if not found.exact and abs(target.stored - target.value) > allowed(target)
     ]
-    vague = any(Z * found.error > narrow(each, len(targets) == 1) for found, each in drawn)
-    apart = any(abs(found.value - each.stored) > APART * found.error for found, each in drawn)  # from the stored value
+    vague = any(Z * found.error > narrow(target, len(targets) == 1) for found, target in drawn)
+    apart = any(
+        abs(found.value - target.stored) > APART * found.error for found, target in drawn
+    )  # from the stored value
     return GIVES if not drawn or (apart and not vague and _within(GIVEN, estimates, targets)) else UNDECIDED
 
 

@@ -143,9 +143,9 @@ def top_of_all(
 ) -> list[tuple[Array, Array]]:
     """Computes `top_classes` of several evaluations, batched by view; all with the same k."""
     alike: dict[tuple[str, Any], list[int]] = {}
-    for number, (each, rows) in enumerate(zip(shown, outputs, strict=True)):
+    for number, (evaluation, rows) in enumerate(zip(shown, outputs, strict=True)):
         shape = next((row.shape for row in rows if row is not None), None)
-        alike.setdefault((each.seen_as, shape), []).append(number)
+        alike.setdefault((evaluation.seen_as, shape), []).append(number)
     found: dict[int, tuple[Array, Array]] = {}
     for (_, shape), numbers in alike.items():
         together = [row for number in numbers for row in outputs[number]]

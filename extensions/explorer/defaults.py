@@ -66,7 +66,7 @@ def known_models(store: Store, models: Sequence[str]) -> list[str]:
     Raises:
         UnknownNameError: If the store does not have one of them.
     """
-    names = [each.name for each in store.results.model_facts()]
+    names = [model_facts.name for model_facts in store.results.model_facts()]
     for name in models:
         if name not in names:
             raise unknown_name("model", name, names, "the store", "testbed list models --stored")

@@ -176,7 +176,7 @@ def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[RuleVerdict]:
 def _cost(
     store: Store, policy: Policy, candidate: str, baseline: str
 ) -> tuple[tuple[int | None, int | None], str | None]:
-    facts = {each.name: each.parameters for each in store.results.model_facts()}
+    facts = {model_facts.name: model_facts.parameters for model_facts in store.results.model_facts()}
     own, other = facts.get(candidate), facts.get(baseline)
     if policy.parameters is None:
         return (own, other), None

@@ -16,7 +16,7 @@ from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 
 NEEDED = ("model", "setting", "value")
 FURTHER = ("metric", "unit", "n")
-KNOWN = {each.name: each for each in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
+KNOWN = {metric_spec.name: metric_spec for metric_spec in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
 IN_PERCENT, IN_FRACTIONS = "percent", "fraction"
 
 

@@ -142,7 +142,7 @@ def downloaded(
             remedy = f"run the same command again to resume, or use a clone of {file.repository} with --from"
             if not download_file(file.url, places[file], remedy, file.sha256):
                 raise DataError(f"{file.url} does not exist (404)")
-    there = {each: place for each, place in places.items() if place.is_file()}
+    there = {source_file: place for source_file, place in places.items() if place.is_file()}
     return there, [file for file in wanted if file not in there]
 
 

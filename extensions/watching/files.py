@@ -69,7 +69,7 @@ class Files:
             self.changed = now
             if state is not None and state.status == DONE:
                 lines.append(f"{found.path} was written again: it is evaluated again if its content is another one")
-            why = clash([each for each, of in self._states.items() if of.status != REFUSED], found)
+            why = clash([file for file, of in self._states.items() if of.status != REFUSED], found)
             self._states[found] = _State(stamp, now, REFUSED if why else WAITING)
             if why and state is None:
                 lines.append(f"{found.path} is left out: {why}")

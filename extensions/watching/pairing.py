@@ -134,7 +134,7 @@ def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> Checkpoint
     except TestbedError as error:
         return CheckpointComparison(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
     row = CheckpointComparison(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
-    until = [each for each in curve.points if each.checkpoint.step <= point.checkpoint.step]
+    until = [curve_point for curve_point in curve.points if curve_point.checkpoint.step <= point.checkpoint.step]
     scores = _Scores(store, curve, until)
     return replace(row, p=_p(row, scores), expected=scores.expected())
 
@@ -179,7 +179,7 @@ class _Scores:
         self, p: float, score: MetricSpec, point: CurvePoint, earlier: Sequence[CurvePoint], best: CurvePoint
     ) -> float | None:
         """See `testbed.extensions.watching.selected.decline`; None if the best one has other samples."""
-        of = {each.evaluation: self._evaluations[each.evaluation] for each in (point, *earlier)}
+        of = {curve_point.evaluation: self._evaluations[curve_point.evaluation] for curve_point in (point, *earlier)}
         same = [each for each in earlier if of[each.evaluation].dataset_id == of[point.evaluation].dataset_id]
         if best not in same:
             return None
@@ -195,13 +195,13 @@ class _Scores:
 
     def expected(self) -> float | None:
         """See `expected_of_best`, for the main metric if it is the mean of per-sample scores."""
-        of = [self._evaluations[each.evaluation] for each in self.points]
-        if len({each.dataset_id for each in of}) != 1 or self.curve.spec.better not in (HIGHER, LOWER):
+        of = [self._evaluations[curve_point.evaluation] for curve_point in self.points]
+        if len({evaluation.dataset_id for evaluation in of}) != 1 or self.curve.spec.better not in (HIGHER, LOWER):
             return None
         sign = 1 if self.curve.spec.better == HIGHER else -1
         found = []
-        for each, point in zip(of, self.points, strict=True):
-            scores = self._mean_of(each, point.value)
+        for evaluation, point in zip(of, self.points, strict=True):
+            scores = self._mean_of(evaluation, point.value)
             if scores is None or len(scores) < 2:
                 return None
             found.append(sign * scores)

@@ -189,7 +189,7 @@ def in_lines(found: Iterable[ClaimComparison]) -> list[str]:
 
 def verdicts(found: Iterable[ClaimComparison]) -> str:
     """Such as ``18 differ, 1 agrees``."""
-    counted = Counter(each.verdict for each in found)
+    counted = Counter(comparison.verdict for comparison in found)
     words = sorted(counted.items(), reverse=True)
     return ", ".join(f"{number:,} {word if number == 1 else word.removesuffix('s')}" for word, number in words)
 
@@ -268,8 +268,8 @@ class PublishedValues:
     def of_measured(cls, store: Store) -> Self:
         """Looks up the values for everything that was measured here."""
         every = store.evaluations.find() if store.claims.order() else []  # a million evaluations take a minute
-        own = [each for each in every if each.origin not in ELSEWHERE]
-        return cls(store, {each.model for each in own}, {each.eval_setting for each in own})
+        own = [evaluation for evaluation in every if evaluation.origin not in ELSEWHERE]
+        return cls(store, {evaluation.model for evaluation in own}, {evaluation.eval_setting for evaluation in own})
 
     @classmethod
     def of_run(
@@ -342,7 +342,7 @@ def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[
 
 def differing(found: Sequence[ClaimComparison]) -> list[ClaimComparison]:
     """Returns the comparisons that differ, the largest difference in standard errors first."""
-    several = [each for each in found if each.verdict == DIFFERS]
+    several = [comparison for comparison in found if comparison.verdict == DIFFERS]
     return sorted(several, key=lambda each: (-abs(math.inf if each.z is None else each.z), each.cell, each.metric))
 
 

@@ -95,7 +95,7 @@ def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
             named_alike = [(first, second) for first, second in values if first.model == second.model]
             told.pairs += [ClaimPair(first, second, model) for first, second in named_alike or values]
     for told in found.values():
-        told.pairs.sort(key=lambda each: (-abs(each.points), each.weights, _on(each.first)))
+        told.pairs.sort(key=lambda claim_pair: (-abs(claim_pair.points), claim_pair.weights, _on(claim_pair.first)))
     return sorted(found.values(), key=lambda each: (-len(each.pairs), each.first, each.second))
 
 
@@ -171,7 +171,7 @@ def cell(store: Store, model: str, setting: str) -> PublishedCell:
     names = dict.fromkeys([*known, *(prefix + each for each in known for prefix in PREFIXES)])
     measured = store.results.find(list(names), [setting])
     slices = {OVERALL, *(claim.slice for claim in claims)}
-    own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
+    own = [result for result in measured if result.origin not in ELSEWHERE and result.slice in slices]
     return PublishedCell(claims, own, published.beside(own))
 
 

@@ -99,18 +99,18 @@ def short_names(store: Store, names: Iterable[str]) -> dict[str, str]:
     files = {name for name in names if own_path(name) is not None}
     if not files:  # all evaluations would be looked through
         return {}
-    return {each.reference: each.name for each in store.names.own() if each.reference in files}
+    return {own_name.reference: own_name.name for own_name in store.names.own() if own_name.reference in files}
 
 
 def mapped_now(store: Store, claims: Iterable[Claim]) -> list[Claim]:
     """Claims as they would be read today: a model or a setting that the store has evaluated since is known."""
     found = list(claims)
-    short = short_names(store, (each.model for each in found))
-    found = [replace(each, model=short[each.model]) if each.model in short else each for each in found]
-    if not any(each.why in (NO_MODEL, NO_SETTING) for each in found):
+    short = short_names(store, (claim.model for claim in found))
+    found = [replace(claim, model=short[claim.model]) if claim.model in short else claim for claim in found]
+    if not any(claim.why in (NO_MODEL, NO_SETTING) for claim in found):
         return found
     models, settings = evaluated_names(store)
-    return [replace(each, why=_why_now(each, models, settings)) for each in found]
+    return [replace(claim, why=_why_now(claim, models, settings)) for claim in found]
 
 
 def _why_now(claim: Claim, models: Collection[str], settings: Collection[str]) -> str | None:

@@ -318,7 +318,7 @@ def _run(
                     "left_out": left_out_as_object(report.left_out),
                     "published": [comparison.as_object() for comparison in comparisons(report.hooks)],
                     "checks": [check_as_object(check) for check in report.checks],
-                    "times": [each.as_object() for _, each in sorted(report.times.items())],
+                    "times": [times.as_object() for _, times in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
                 }
             )

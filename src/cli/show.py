@@ -66,7 +66,7 @@ def command(
         cells = _ask_store(db_url, model, setting)
     if not cells:
         return _show_published(db_url, model, setting, as_json)
-    counting = {each.id for each in current(cell.evaluation for cell in cells)}
+    counting = {evaluation.id for evaluation in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
     about = _labels_and_prompts(db_url, cells) if everything or prompts else {}
     compared = _compared(db_url, shown)
@@ -270,7 +270,7 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
 
     with Store.open(db_url) as store:
         number, first = unread_samples(store, cell.evaluation, MOST_UNREAD)
-    lines = [f"not read: {each.id}: {each.reason}" for each in first]
+    lines = [f"not read: {unread_sample.id}: {unread_sample.reason}" for unread_sample in first]
     return lines + ([f"not read: {number - len(first):,} more"] if number > len(first) else [])
 
 

@@ -117,7 +117,7 @@ class Computation:
                 self._record_open(members)
         self.state.outcomes.wait()
         for pass_id, times in self.report.times.items():
-            evaluations = [each.evaluation_id for each in passes[pass_id].cells if each.evaluation_id]
+            evaluations = [pass_cell.evaluation_id for pass_cell in passes[pass_id].cells if pass_cell.evaluation_id]
             self.store.evaluations.note_times(evaluations, times.as_object())
         if sharing is not None:
             self.report.reused += sharing.elsewhere

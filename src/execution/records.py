@@ -68,9 +68,9 @@ class RunRecords:
         """Stores the record of a complete evaluation, of which other runs may have computed a part meanwhile."""
         record = self.of(cell)
         known = self._own.get(evaluation_id, set()) | self.judged.get(evaluation_id, set())
-        for each in self.store.records.of([evaluation_id])[evaluation_id]:
-            if each.key not in known:
-                record = mixed(record, each.content)
+        for stored_record in self.store.records.of([evaluation_id])[evaluation_id]:
+            if stored_record.key not in known:
+                record = mixed(record, stored_record.content)
         for source in (*cell.sources, *cell.partly):
             if isinstance(source, Evaluation) and source.id in self.doubtful:
                 record = mixed(record, self.doubtful[source.id])
@@ -80,7 +80,7 @@ class RunRecords:
 
     def differences(self, evaluation_id: int) -> list[str]:
         """Returns the differences from the run that has completed an evaluation."""
-        stored = [each.content for each in self.store.records.of([evaluation_id])[evaluation_id] if each.metrics]
+        stored = [record.content for record in self.store.records.of([evaluation_id])[evaluation_id] if record.metrics]
         return min((self.today.differences(each) for each in stored), key=len, default=[])
 
     def mark_changed(self) -> list[str]:

@@ -116,7 +116,7 @@ class Report:
     @property
     def evaluations(self) -> list[int]:
         """The evaluations of these cells."""
-        return [each.evaluation_id for each in self.finished if each.evaluation_id is not None]
+        return [outcome.evaluation_id for outcome in self.finished if outcome.evaluation_id is not None]
 
     @property
     def left_out(self) -> LeftOuts:
@@ -126,7 +126,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Returns whether all supported cells, at least one, have results that no check contradicts."""
-        replaced = {each.evaluation_id for each in self.of("stored")}
+        replaced = {outcome.evaluation_id for outcome in self.of("stored")}
         contradicted = [check for check in self.checks if check.result == "differs" and check.evaluation in replaced]
         nothing = bool(self.of("unsupported")) and not self.finished
         lacking = nothing or bool(self.of("failed", "incomplete", "stopped"))

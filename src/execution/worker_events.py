@@ -181,8 +181,8 @@ class WorkerEvents:
         if self._repairs[evaluation_id] > MAX_REPAIRS:
             self.cell_failed(evaluation_id, "stored outputs could not be read back")
         else:
-            for each in shards:
-                each.share = 0.0  # its samples have been counted
+            for shard in shards:
+                shard.share = 0.0  # its samples have been counted
             self._scheduler.add(shards)
         return True
 

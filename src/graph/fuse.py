@@ -231,7 +231,7 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     whole = node.together is not None and node.resource != NETWORK
     return Pass(
         id=number,
-        cells=tuple(PassCell(0, each.model, cell.setting, each.node) for cell, each in members),
+        cells=tuple(PassCell(0, item_node.model, cell.setting, item_node.node) for cell, item_node in members),
         source=None,
         positions=(),
         targets=(),

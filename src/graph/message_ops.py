@@ -130,8 +130,8 @@ class RowAnswers(MessageOp):
     def changed(self, content: Row, sample: str, change: Change) -> Row:
         """The row with its pictures changed; as PNG files, which keep all pixels."""
         pictures = [
-            Picture(as_png(change(each.image(), f"{sample}#{number}" if number else sample)), each.name)
-            for number, each in enumerate(content.pictures)
+            Picture(as_png(change(picture.image(), f"{sample}#{number}" if number else sample)), picture.name)
+            for number, picture in enumerate(content.pictures)
         ]
         return replace(content, pictures=pictures)
 

@@ -45,8 +45,8 @@ class StoredOutputs:
         if self.store is None:
             return []
         found = self.store.evaluations.sources(forward_fingerprints)
-        unread = self.store.outputs.unreadable([each.id for each in found]) if self.strict else {}
-        return [each for each in found if each.id not in unread]
+        unread = self.store.outputs.unreadable([evaluation.id for evaluation in found]) if self.strict else {}
+        return [evaluation for evaluation in found if evaluation.id not in unread]
 
     def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
         """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""
@@ -64,9 +64,9 @@ class StoredOutputs:
         """The evaluations that have some samples of a cell; none where outputs depend on the batch of a sample."""
         if depends_on_batch(cell):
             return []
-        others = [each for each in stored if not _is_own(cell, each)]
+        others = [evaluation for evaluation in stored if not _is_own(cell, evaluation)]
         some = [other for other in others if self._keys_of(_dataset(cell)) & self._stored_keys(other)]
-        return [each for each in some if self.are_there(each)]
+        return [evaluation for evaluation in some if self.are_there(evaluation)]
 
     def are_there(self, evaluation: Evaluation) -> bool:
         """Returns whether no file of an evaluation's outputs is known to be missing."""
@@ -90,7 +90,7 @@ def given_outputs(store: Store, cell: Cell) -> dict[int, tuple[int, int]]:
     """Position of a sample of a cell → the evaluation that has its outputs already, and the position there."""
     if not cell.partly or cell.rows is None:
         return {}
-    return store.outputs.find(_dataset(cell), [each.id for each in cell.partly], cell.rows.op.kind)
+    return store.outputs.find(_dataset(cell), [evaluation.id for evaluation in cell.partly], cell.rows.op.kind)
 
 
 def depends_on_batch(cell: Cell) -> bool:

@@ -33,7 +33,7 @@ class OwnNames:
         own = self._find(name)
         if own is None:
             raise UnknownNameError(f"{name} is not the short name of a model")
-        options = {each: getattr(own, each) for each in OPTIONS}
+        options = {option: getattr(own, option) for option in OPTIONS}
         with using(replace(active(), **options)):
             return registry.get_model(own.reference).under_name(name)
 

@@ -95,7 +95,7 @@ class TorchvisionFamily:
             arch=architecture,
             num_classes=facts["classes"],
             model_type=ROWS[name].model_type if name in ROWS else None,
-            published=[*(Published(*each) for each in facts["published"]), *shift_baselines(name)],
+            published=[*(Published(*fact) for fact in facts["published"]), *shift_baselines(name)],
             architecture={"library": "torchvision", "architecture": architecture},
             weights=TorchvisionWeights(name),
         )

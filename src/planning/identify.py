@@ -221,8 +221,8 @@ def _read(model: ModelDefinition, opened: OpenedSetting) -> OpenedSetting:
     """
     setting, names = opened.setting, opened.dataset.class_names
     found = [reading(network, setting, names) for network in _networks(model)]
-    first = next((each for each in found if each is not None), None)
-    seen = {None if each is None else each.known.vocabulary.ids for each in found}
+    first = next((class_reading for class_reading in found if class_reading is not None), None)
+    seen = {None if class_reading is None else class_reading.known.vocabulary.ids for class_reading in found}
     if len(seen) > 1 and not setting.among_present:
         raise UnsupportedError(
             f"the members of {model.name} have different outputs for the classes of {setting.name}; combine them among"
@@ -258,7 +258,7 @@ def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, An
 
 def others(rows: Rows) -> dict[str, OutputsOf]:
     """The embeddings that rows are computed from, besides those of the cell's own images."""
-    return {role: each for role, each in rows.inputs.items() if role != IMAGES and each.node}
+    return {role: outputs_of for role, outputs_of in rows.inputs.items() if role != IMAGES and outputs_of.node}
 
 
 def image_fingerprint(setting: EvalSetting, seed: int) -> str:

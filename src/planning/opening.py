@@ -81,7 +81,7 @@ class Opener:
         Raises:
             DataError: If they cannot be opened, or the class lists differ and cannot be matched by name.
         """
-        datasets = {role: each.dataset for role, each in self._opened(others).items()}
+        datasets = {role: setting.dataset for role, setting in self._opened(others).items()}
         return in_classes_of(own.dataset, datasets)
 
     def left_out(self, own: OpenedSetting, others: Mapping[str, OutputsOf]) -> LeftOuts:
@@ -90,8 +90,8 @@ class Opener:
 
     def _opened(self, others: Mapping[str, OutputsOf]) -> dict[str, OpenedSetting]:
         found = {}
-        for role, each in others.items():
-            opened = self.setting(each.setting)
+        for role, outputs_of in others.items():
+            opened = self.setting(outputs_of.setting)
             if isinstance(opened, str):
                 raise DataError(opened)
             found[role] = opened

@@ -106,13 +106,13 @@ class _Namer:
 
     def name(self, own: OwnName, alone: bool) -> str:
         """The name of a model in a file: the one that it has, else a new one."""
-        for each in self.known.values():
-            if each.reference == own.reference:
-                return self._keep(own, each.name)
+        for own_name in self.known.values():
+            if own_name.reference == own.reference:
+                return self._keep(own, own_name.name)
         if own.reference in self.stored:  # from before there were short names
             return own.reference
         path = _path(own)
-        moved = next((each for each in self.known.values() if _has_moved(each, own)), None)
+        moved = next((own_name for own_name in self.known.values() if _has_moved(own_name, own)), None)
         if moved is not None:
             self.said.append(f"{moved.name}: the file has moved from {_path(moved)} to {path}")
             return self._keep(own, moved.name)
@@ -130,7 +130,7 @@ class _Namer:
         before = self.known.get(wanted)
         if before is not None and _before(before) == _before(own) and before.reference == own.reference:
             return self._keep(own, wanted)
-        former = next((each.name for each in self.known.values() if each.reference == own.reference), None)
+        former = next((own_name.name for own_name in self.known.values() if own_name.reference == own.reference), None)
         if former is None and own.reference in self.stored:
             former = own.reference
         if self._taken(wanted):

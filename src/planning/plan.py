@@ -120,7 +120,7 @@ class Planner:
         )
         if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbation:
             return False
-        prints = [image_fingerprint(each.setting, self.options.seed) for each in (own, other)]
+        prints = [image_fingerprint(opened_setting.setting, self.options.seed) for opened_setting in (own, other)]
         there = {sample.digest for sample in other.dataset.samples}
         return prints[0] == prints[1] and all(sample.digest in there for sample in own.dataset.samples)
 
@@ -165,8 +165,8 @@ class Planner:
         assert cell.rows is not None
         assert self.store is not None
         members = {role: self._cell(each.by or cell.model, each.setting) for role, each in cell.rows.inputs.items()}
-        for each in members.values():
-            self._look_at_outputs(each)
+        for member in members.values():
+            self._look_at_outputs(member)
         holders = {role: each.holder for role, each in members.items()}
         roots = {role: each.root for role, each in holders.items() if isinstance(each, Evaluation)}
         computed_from = (cell.stored.environment or {}).get(COMPUTED_FROM)

@@ -120,7 +120,7 @@ def gain_of(
         raise StoreError(f"{other.model} has other samples of {evaluation.eval_setting}: the data have changed")
     gain = first.values - second.values if first.spec.better != LOWER else second.values - first.values
     _, width = _range(first.spec)
-    targets = tuple(each / 2 for each in EFFECTS)
+    targets = tuple(effect / 2 for effect in EFFECTS)
     return _estimate(first, (gain + 1) / 2, population, targets, -width, 2 * width)
 
 
@@ -150,12 +150,12 @@ def _estimate(
 def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores:
     metrics = {spec_of(each): each for each in store.results.metrics(evaluation.id) if each.slice == OVERALL}
     specs = store.scores.specs([evaluation.id])[evaluation.id]
-    ranged = [each for each in metrics if each.lowest is not None and each.highest is not None]
-    alone = [each.name for each in ranged if each.name not in _AMONG_ALL]
+    ranged = [spec for spec in metrics if spec.lowest is not None and spec.highest is not None]
+    alone = [spec.name for spec in ranged if spec.name not in _AMONG_ALL]
     means = sorted(name for name in alone if _OF.get(name, name) in specs)
     where = evaluation.eval_setting
     works = f"these work: {', '.join(means)}, as in --until {means[0]}:1" if means else "none of its metrics works"
-    chosen = next((each for each in metrics if each.name == metric), None) if metric else main_metric(metrics)
+    chosen = next((spec for spec in metrics if spec.name == metric), None) if metric else main_metric(metrics)
     if chosen is None:
         raise StoreError(f"{where} has no metric {metric or ''}; {works}")
     if chosen.name not in means:

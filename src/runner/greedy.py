@@ -121,12 +121,12 @@ def _chosen(catalog: Catalog, made: Made, options: RunOptions, evaluate: Evaluat
     first, *others = sorted(soup.of, key=lambda each: -sign * (results[each].value or 0))
     kept, best = [first], results[first]
     steps = [f"{first} {_shown(best)}"]
-    for each in others:
-        among = [*kept, each]
+    for other in others:
+        among = [*kept, other]
         candidate = str(Made(SOUP, tuple(name for name in soup.of if name in among)))
         found = _results(evaluate(options, [candidate], made.value), [candidate], made)[candidate]
         better = sign * ((found.value or 0) - (best.value or 0)) >= 0
-        steps.append(f"with {each} {_shown(found)}{'' if better else ' (left out)'}")
+        steps.append(f"with {other} {_shown(found)}{'' if better else ' (left out)'}")
         if better:
             kept, best = among, found
     ordered = tuple(name for name in soup.of if name in kept)

@@ -179,12 +179,12 @@ class Recomputation:
         if rows is None or not (rows.reads is Reads.OUTPUTS or others(rows)):
             yield model, setting
             return
-        for each in rows.inputs.values():
-            by, taken = each.by or model, None
-            if not each.node:
-                definition = self.catalog.get_eval_setting(each.setting)
+        for outputs_of in rows.inputs.values():
+            by, taken = outputs_of.by or model, None
+            if not outputs_of.node:
+                definition = self.catalog.get_eval_setting(outputs_of.setting)
                 taken = get_task(definition.task).build(Graph(self.catalog.get_model(by), definition)).outputs
-            yield from self._followed(by, each.name, taken if isinstance(taken, Rows) else None)
+            yield from self._followed(by, outputs_of.name, taken if isinstance(taken, Rows) else None)
 
     # Choosing -----------------------------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ def _run(computation: Computation, pairs: Sequence[tuple[str, str]]) -> Report:
         plan = checker.check(planner, pairs)
         if options.verify is not None:
             checker.verify(plan, amount(options.verify))
-        store.evaluations.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
+        store.evaluations.confirm([cell.stored.id for cell in plan.of(Action.DONE) if cell.stored is not None])
     except KeyboardInterrupt:
         if not planner.planned:
             raise  # making a plan may take as long as what the user has interrupted

@@ -135,7 +135,7 @@ def verify_store(
                     )
                     presence.outcome = "interrupted" if done.interrupted else "complete"
             known = standings(store, models, eval_settings)
-            done.differing = [each for each in known if each.differs]
+            done.differing = [standing for standing in known if standing.differs]
             done.tally, done.seconds = tally(known, clock.now()), clock.seconds() - began
             return done
 
@@ -222,30 +222,30 @@ class _Scrub:
         """Verifies the cells of some models that no other run verifies."""
         first = self._claim(group)
         by_options: dict[RunOptions, list[Evaluation]] = {}
-        for each in group:
-            if each.evaluation.id in first:
-                by_options.setdefault(self._options_of(each.evaluation), []).append(each.evaluation)
+        for standing in group:
+            if standing.evaluation.id in first:
+                by_options.setdefault(self._options_of(standing.evaluation), []).append(standing.evaluation)
         for options, evaluations in by_options.items():
             candidates = self._candidates(options, evaluations)
             if candidates and not self._ends():
                 self._compare(options, candidates, first)
-        done = [str(each.evaluation.id) for each in self.done.verified]
+        done = [str(cell.evaluation.id) for cell in self.done.verified]
         self.store.leases.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
 
     def _claim(self, group: Sequence[Standing]) -> dict[int, int]:
         """Claims cells; returns those that are this run's, each with the place of the first sample to compare."""
-        ids = [each.evaluation.id for each in group]
+        ids = [standing.evaluation.id for standing in group]
         own, _ = self.store.leases.lease_items(CLAIMS, list(map(str, ids)), anew=True)
         known = self.store.records.certificates(ids)
         claimed: dict[int, int] = {}
-        for each in group:
-            evaluation, certificates = each.evaluation, known[each.evaluation.id]
+        for standing in group:
+            evaluation, certificates = standing.evaluation, known[standing.evaluation.id]
             last = certificates[-1].created_at if certificates else None
             if str(evaluation.id) not in own:
                 self._note_not_verified(evaluation, ELSEWHERE)
             elif reason := why_unreachable(self.store, evaluation.id, self._silent):
                 self._note_not_verified(evaluation, reason)
-            elif last != (each.last.created_at if each.last is not None else None):
+            elif last != (standing.last.created_at if standing.last is not None else None):
                 self._verified.add(evaluation.id)  # another run has verified it since this one began
             else:
                 claimed[evaluation.id] = _next_place(certificates)
@@ -313,9 +313,9 @@ class _Scrub:
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
             kept.append(VerifiedCell(evaluation, certificate, ids))
-        self.store.records.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
+        self.store.records.add_certificates([(cell.evaluation.id, cell.certificate) for cell in kept])
         self.done.verified += kept
-        self._verified.update(each.evaluation.id for each in kept)
+        self._verified.update(cell.evaluation.id for cell in kept)
 
     def _rotation(self, candidate: StaleCandidate, certificate: Certificate, first: int) -> dict[str, int]:
         """Returns which samples were compared, in the order of `Recomputation`, and where the next run begins."""
@@ -335,11 +335,11 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
         [cell for cell in cells if cell.verified_at >= recent],
     ):
         by_model: dict[str, list[Standing]] = {}
-        for each in part:
-            by_model.setdefault(each.evaluation.model, []).append(each)
+        for standing in part:
+            by_model.setdefault(standing.evaluation.model, []).append(standing)
         members = list(by_model.values())
         for start in range(0, len(members), max(1, at_once)):
-            yield [each for several in members[start : start + max(1, at_once)] for each in several]
+            yield [standing for several in members[start : start + max(1, at_once)] for standing in several]
 
 
 def _next_place(certificates: Sequence[Certificate]) -> int:

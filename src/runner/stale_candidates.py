@@ -58,12 +58,12 @@ def find_stale_candidates(
         (id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted
     }
     candidates = _with_outputs(candidates, store)
-    records = store.records.of({each.evaluation.id for each in candidates.values()})
+    records = store.records.of({stale_candidate.evaluation.id for stale_candidate in candidates.values()})
     known: dict[int, list[str]] = {}
     found = []
     for candidate in candidates.values():
-        judged[candidate.evaluation.id] = {each.key for each in records[candidate.evaluation.id]}
-        stored = [each for each in records[candidate.evaluation.id] if each.metrics or not candidate.metrics]
+        judged[candidate.evaluation.id] = {record.key for record in records[candidate.evaluation.id]}
+        stored = [record for record in records[candidate.evaluation.id] if record.metrics or not candidate.metrics]
         if candidate.adopt:
             candidate.differences, candidate.own = [WRITTEN_OTHERWISE], True
         elif not stored:
@@ -93,13 +93,13 @@ def in_order(candidates: Sequence[StaleCandidate]) -> list[StaleCandidate]:
     ordered: list[StaleCandidate] = []
     for wanted in (2, 1, 0):  # both are new, one of them, none
         later = []
-        for each in left:
-            names = {("model", each.cell.model), ("setting", each.cell.setting)}
+        for candidate in left:
+            names = {("model", candidate.cell.model), ("setting", candidate.cell.setting)}
             if len(names - met) >= wanted:
                 met |= names
-                ordered.append(each)
+                ordered.append(candidate)
             else:
-                later.append(each)
+                later.append(candidate)
         left = later
     return ordered
 
@@ -117,7 +117,7 @@ def _used(plan: Plan) -> Iterator[StaleCandidate]:
         elif cell.action is Action.RUN and cell.alike is not None and _adoptable(cell, cell.alike):
             yield StaleCandidate(cell, cell.alike, metrics=True, adopt=True)
         if cell.action is Action.RUN:
-            yield from (StaleCandidate(cell, each) for each in cell.partly)
+            yield from (StaleCandidate(cell, evaluation) for evaluation in cell.partly)
 
 
 def _adoptable(cell: Cell, alike: Evaluation) -> bool:

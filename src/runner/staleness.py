@@ -64,8 +64,8 @@ class StalenessChecker:
     def check(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""
         plan = planner.plan_pairs(pairs)
-        opened = [each.opened_setting for each in (*plan.cells, *plan.others) if each.opened_setting is not None]
-        if self.store.datasets.restore_samples({each.dataset.fingerprint: each.dataset for each in opened}):
+        opened = [cell.opened_setting for cell in (*plan.cells, *plan.others) if cell.opened_setting is not None]
+        if self.store.datasets.restore_samples({setting.dataset.fingerprint: setting.dataset for setting in opened}):
             plan = planner.plan_pairs(pairs)
         if not self.options.trust and self._bring_back(self._candidates(plan)):
             plan = planner.plan_pairs(pairs)
@@ -105,13 +105,13 @@ class StalenessChecker:
             if not others:
                 break
             time.sleep(_RECORD_SECONDS)
-        for candidate in [each for each in found if _costs_money(each.cell)]:
+        for candidate in [stale_candidate for stale_candidate in found if _costs_money(stale_candidate.cell)]:
             self._leave(candidate, "running the model again costs money; --verify does so")
         for candidate in found:
             edited = self.records.today.edited(candidate.record or {})
             if modules := [name for name in edited if name in access_log.own_modules().values()]:
                 self._leave(candidate, f"{modules[0]} {EDITED}")  # its code in memory would run again
-        return [each for each in found if each.evaluation.id not in self._checked]
+        return [stale_candidate for stale_candidate in found if stale_candidate.evaluation.id not in self._checked]
 
     def _find(self, plan: Plan) -> list[StaleCandidate]:
         known = self.records
@@ -124,7 +124,7 @@ class StalenessChecker:
             cell = candidate.cell
             for earlier in self.store.records.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
                 stored = self.store.records.of([earlier])[earlier]
-                if any(each.metrics and not self.records.today.differences(each.content) for each in stored):
+                if any(record.metrics and not self.records.today.differences(record.content) for record in stored):
                     self.store.records.set_aside(candidate.evaluation.id, candidate.differences)
                     self.store.records.bring_back(earlier)
                     taken += 1
@@ -143,7 +143,7 @@ class StalenessChecker:
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
         """Reuses an evaluation without a check; it stays in doubt, like everything derived from it."""
         self._checked.add(candidate.evaluation.id)
-        if reason.endswith(EDITED) and all(each.reason != reason for each in self.checks):
+        if reason.endswith(EDITED) and all(result.reason != reason for result in self.checks):
             self.progress.note(f"{reason}; until then what is stored is taken unchecked")
         self.records.doubtful[candidate.evaluation.id] = candidate.record or {}
         self._add(candidate, "not checked", reason=reason)
@@ -262,7 +262,7 @@ class StalenessChecker:
     def _refuse_unchecked(self, plan: Plan) -> None:
         """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""
         for cell in [*plan.cells, *plan.needed()]:
-            cell.partly = [each for each in cell.partly if each.id not in self._unchecked]
+            cell.partly = [evaluation for evaluation in cell.partly if evaluation.id not in self._unchecked]
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
                 continue
             sources = [*cell.sources, cell.stored if cell.action in (Action.DONE, Action.RUN) else None]

@@ -82,5 +82,5 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
 def tally(cells: Iterable[Standing], moment: datetime) -> Tally:
     """Counts cells at a moment."""
     known = [cell for cell in cells if cell.evaluation.origin != "imported"]
-    recent = sum(each.verified_at >= moment - WINDOW for each in known)
-    return Tally(len(known), recent, sum(each.differs for each in known))
+    recent = sum(standing.verified_at >= moment - WINDOW for standing in known)
+    return Tally(len(known), recent, sum(standing.differs for standing in known))

@@ -173,14 +173,14 @@ def run_until(
     with Store.create(options.db_url, options.payload_url) as store:
         _skip_what_is_stored(catalog, options, store, outcome.cells)
         while (waiting := [cell for cell in outcome.cells if cell.open]) and not outcome.interrupted:
-            asked = [(each.model, each.name) for each in waiting]
+            asked = [(sampled_cell.model, sampled_cell.name) for sampled_cell in waiting]
             report = run(list(dict.fromkeys(asked + [(goal.than, name) for _, name in asked if goal.than])))
             outcome.reports.append(report)
             if not report.interrupted:
-                for each in waiting:
-                    _look(store, each, goal, report)
-                    _tell_if_nearly_all(each, goal, tell)
-                _go_together([each for each in waiting if each.open])
+                for sampled_cell in waiting:
+                    _look(store, sampled_cell, goal, report)
+                    _tell_if_nearly_all(sampled_cell, goal, tell)
+                _go_together([sampled_cell for sampled_cell in waiting if sampled_cell.open])
     return outcome
 
 
@@ -231,7 +231,7 @@ def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, ce
 def _go_together(cells: Sequence[SampledCell]) -> None:
     """Gives all models of a setting the same look, so that each image is decoded once for all of them."""
     for cell in cells:
-        cell.now = min(each.now for each in cells if each.setting == cell.setting)
+        cell.now = min(sampled_cell.now for sampled_cell in cells if sampled_cell.setting == cell.setting)
 
 
 def _look(store: Store, cell: SampledCell, goal: Goal, report: Report) -> None:
@@ -299,7 +299,7 @@ def _keep_once(store: Store, cell: SampledCell, model: str, evaluation_id: int) 
     """Stores the outputs of earlier looks only as those of this one, which has them all."""
     names = [name for _, name in cell.looks[: cell.now]]
     earlier = store.evaluations.find([model], names, statuses=["complete"])
-    store.outputs.keep_once(evaluation_id, [each.id for each in earlier])
+    store.outputs.keep_once(evaluation_id, [evaluation.id for evaluation in earlier])
 
 
 def _needed(found: MeanEstimate, half: float, size: int) -> float:

@@ -139,4 +139,4 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
 
 def counts(done: Sequence[RescoreResult]) -> dict[str, int]:
     """The number of evaluations by outcome."""
-    return dict(Counter(each.status for each in done))
+    return dict(Counter(result.status for result in done))

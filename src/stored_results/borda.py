@@ -160,7 +160,7 @@ def _scored(store: Store, metric: str, tell: Tell) -> list[str]:
 
 def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Result]]:
     """Setting → model → result, for those with a finite value."""
-    cells = {each.id: (setting, model) for setting, on in found.items() for model, each in on.items()}
+    cells = {evaluation.id: (setting, model) for setting, on in found.items() for model, evaluation in on.items()}
     values: dict[str, dict[str, Result]] = {setting: {} for setting in found}
     for result in store.results.of(cells):
         known = result.metric == metric and result.slice == OVERALL
@@ -173,7 +173,7 @@ def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Res
 def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]], tell: Tell) -> None:
     """Notes settings whose means are over different samples."""
     for setting, on in compared.items():
-        odd = odd_ones({model: each.dataset_id for model, each in on.items()})
+        odd = odd_ones({model: evaluation.dataset_id for model, evaluation in on.items()})
         if odd:
             tell(f"on {setting}, {odd} evaluated on different samples or references than most; run all of them again")
     counts = [(result.n or 0, model, setting) for setting in compared for model, result in values[setting].items()]

@@ -83,22 +83,22 @@ def curves(
     """The curves of runs (by folder) on settings (None: all) by a metric (None: the main one of each setting)."""
     wanted = None if settings is None else list(settings)
     cells = _cells(store, runs, wanted)
-    of = {each.id: checkpoint for each, checkpoint in cells if each.status == "complete"}
-    models = {each.model for each, _ in cells if each.id in of}
+    of = {evaluation.id: checkpoint for evaluation, checkpoint in cells if evaluation.status == "complete"}
+    models = {evaluation.model for evaluation, _ in cells if evaluation.id in of}
     if not models:
         return []
     results: dict[tuple[str, str], list[Result]] = {}
-    for each in store.results.stream(models, wanted, None if metric is None else [metric], [OVERALL]):
-        if each.evaluation_id in of:
-            results.setdefault((of[each.evaluation_id].run, each.eval_setting), []).append(each)
+    for result in store.results.stream(models, wanted, None if metric is None else [metric], [OVERALL]):
+        if result.evaluation_id in of:
+            results.setdefault((of[result.evaluation_id].run, result.eval_setting), []).append(result)
     made = (_curve(run, setting, found, of) for (run, setting), found in sorted(results.items()))
-    return [each for each in made if each.points]
+    return [curve for curve in made if curve.points]
 
 
 def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
     """The torn or failed checkpoints of these training runs (None: all), by run, step and setting."""
     cells = _cells(store, runs)
-    done = {(of.run, of.step, each.eval_setting) for each, of in cells if each.status == "complete"}
+    done = {(of.run, of.step, evaluation.eval_setting) for evaluation, of in cells if evaluation.status == "complete"}
     failed = {
         (of.run, of.step, each.eval_setting): Failure(of, each.eval_setting, each.error or each.status)
         for each, of in cells
@@ -112,16 +112,16 @@ def _cells(
 ) -> list[tuple[Evaluation, TrainingCheckpoint]]:
     """The evaluations of checkpoints of training runs, on whichever setting they were noted."""
     chosen = set(store.checkpoints.training_runs() if runs is None else runs)
-    models = {each.model for each in store.checkpoints.of_runs(chosen)}
+    models = {evaluation.model for evaluation in store.checkpoints.of_runs(chosen)}
     own = [each for each in store.evaluations.find(models) if each.origin not in ELSEWHERE] if models else []
     noted = checkpoints(own)
     wanted = None if settings is None else set(settings)
     return [
-        (each, noted[key])
-        for each in own
-        if (key := _content(each)) in noted
+        (evaluation, noted[key])
+        for evaluation in own
+        if (key := _content(evaluation)) in noted
         and noted[key].run in chosen
-        and (wanted is None or each.eval_setting in wanted)
+        and (wanted is None or evaluation.eval_setting in wanted)
     ]
 
 

@@ -141,13 +141,13 @@ class SettingSamples:
     @property
     def kind(self) -> str:
         """The kind of outputs that most evaluations have."""
-        kinds = Counter(each.kind for each in self.shown)
+        kinds = Counter(evaluation.kind for evaluation in self.shown)
         return max(kinds, key=lambda each: (kinds[each], each))
 
     @property
     def right(self) -> str | None:
         """The name of the score that marks samples as right or wrong."""
-        names = Counter(each.right for each in self.shown if each.right is not None)
+        names = Counter(evaluation.right for evaluation in self.shown if evaluation.right is not None)
         return max(names, key=lambda each: (names[each], each)) if names else None
 
     @property
@@ -155,7 +155,7 @@ class SettingSamples:
         """The name of the main score; of settings with right and wrong samples, the one that marks them."""
         if self.right is not None:
             return self.right
-        names = Counter(each.main for each in self.shown if each.main is not None)
+        names = Counter(evaluation.main for evaluation in self.shown if evaluation.main is not None)
         return max(names, key=lambda each: (names[each], each)) if names else None
 
     @property
@@ -168,7 +168,7 @@ class SettingSamples:
     @property
     def spec(self) -> MetricSpec | None:
         """Returns the declaration of the main score; None if there is none."""
-        found = [spec for each in self.shown for name, spec in each.specs.items() if name == self.main]
+        found = [spec for evaluation in self.shown for name, spec in evaluation.specs.items() if name == self.main]
         return agreed(found) if found else None
 
     @cached_property
@@ -177,10 +177,10 @@ class SettingSamples:
         given = []
         head = DatasetInfo(self.head.name, self.head.fingerprint, (), self.head.class_names)
         seen = set()
-        for each in self.shown:
-            if each.kind == LOGITS and each.seen_as not in seen:
-                seen.add(each.seen_as)
-                given.append(class_names(each.identity, head, self._width(each)))
+        for evaluation in self.shown:
+            if evaluation.kind == LOGITS and evaluation.seen_as not in seen:
+                seen.add(evaluation.seen_as)
+                given.append(class_names(evaluation.identity, head, self._width(evaluation)))
         return best_names(given)
 
     def _width(self, shown: ShownEvaluation) -> int | None:
@@ -229,9 +229,9 @@ class SettingSamples:
     def outputs(self, positions: Sequence[int]) -> list[list[Any]]:
         """The outputs of samples for every evaluation, as `output_rows`."""
         together: dict[str, dict[int, list[int | None]]] = {}
-        for each in self.shown:
-            if each.root == each.id:
-                together.setdefault(each.kind, {})[each.id] = self.positions_in(each, positions)
+        for evaluation in self.shown:
+            if evaluation.root == evaluation.id:
+                together.setdefault(evaluation.kind, {})[evaluation.id] = self.positions_in(evaluation, positions)
         found: dict[int, list[Any]] = {}
         for kind, wanted in together.items():
             found.update(self.store.samples.output_rows(kind, wanted))

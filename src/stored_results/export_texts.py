@@ -31,7 +31,7 @@ def save_texts(store: Store, eval_setting: str, folder: Path, models: Sequence[s
     """
     found = reported_with(store, TEXT, "texts", eval_setting, models)
     folder.mkdir(parents=True, exist_ok=True)
-    return [write_texts(store, each, folder / f"{safe_name(each.model)}.json") for each in found]
+    return [write_texts(store, evaluation, folder / f"{safe_name(evaluation.model)}.json") for evaluation in found]
 
 
 def reported_with(
@@ -44,9 +44,9 @@ def reported_with(
     """
     store.names.require("eval setting", eval_setting)
     of = store.results.find(matching_models(store, models) if models else None, [eval_setting])
-    ids = sorted({each.evaluation_id for each in of if each.origin not in ELSEWHERE})
-    found = [each for each in map(store.evaluations.get, ids) if kind in store.outputs.kinds(each.id)]
-    names = {each.model for each in found}
+    ids = sorted({result.evaluation_id for result in of if result.origin not in ELSEWHERE})
+    found = [evaluation for evaluation in map(store.evaluations.get, ids) if kind in store.outputs.kinds(evaluation.id)]
+    names = {evaluation.model for evaluation in found}
     missing = [word for word in models or () if word not in names and not fnmatch.filter(names, word)]
     if missing or not found:
         raise UnknownNameError(f"the store has no {what} {f'of {missing[0]} ' if missing else ''}on {eval_setting}")

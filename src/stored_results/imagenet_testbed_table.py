@@ -14,7 +14,7 @@ from testbed.spreadsheet import as_csv
 
 # It has two columns for the settings with frame sets: metrics of the setting before the suffix.
 METRIC_SUFFIXES = (PM0.name, PM10.name)
-COLUMN_METRICS = {each.name: each for each in (top(1), PM0, PM10)}
+COLUMN_METRICS = {spec.name: spec for spec in (top(1), PM0, PM10)}
 
 
 def split_column(column: str) -> tuple[str, str]:

@@ -54,12 +54,12 @@ def unreported(
 ) -> dict[int, str]:
     """The complete evaluations that are not the reported ones of their cells, each with its label."""
     cells: dict[tuple[str, str], list[Evaluation]] = {}
-    for each in store.evaluations.find(models, eval_settings):
-        if each.status == "complete":
-            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    for evaluation in store.evaluations.find(models, eval_settings):
+        if evaluation.status == "complete":
+            cells.setdefault((evaluation.model, evaluation.eval_setting), []).append(evaluation)
     found = {}
     for cell in cells.values():
-        reported = {each.id for each in current(cell)}
+        reported = {evaluation.id for evaluation in current(cell)}
         if len(reported) < len(cell):
             found.update({key: label for key, label in labels(store, cell).items() if key not in reported})
     return found

@@ -49,7 +49,7 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
         return found.name
     for setting, has in specs.items():
         if not has:
-            metrics = {metric.name for each in cells[setting] for metric in store.results.metrics(each.id)}
+            metrics = {metric.name for evaluation in cells[setting] for metric in store.results.metrics(evaluation.id)}
             raise StoreError(
                 f"{setting} has no per-sample scores; its metrics are {_listed(metrics)}; testbed grid"
                 f" '{setting}' shows one for all models"

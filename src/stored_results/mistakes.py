@@ -75,9 +75,9 @@ def hardest(
     nll = mean_losses(store, table)
     order = hardest_first(wrong, nll)[:limit]
     said, names = np.full((len(order), len(table.models)), -1), []
-    for column, (each, places) in enumerate(zip(table.evaluations, table.places, strict=True)):
-        if has_logits(store, each):
-            predictions = predictions_of(store, each, samples.of(each))
+    for column, (evaluation, places) in enumerate(zip(table.evaluations, table.places, strict=True)):
+        if has_logits(store, evaluation):
+            predictions = predictions_of(store, evaluation, samples.of(evaluation))
             said[:, column] = predictions.classes[places[order]]
             names.append(predictions.classes_named)
     named = best_names(names)

@@ -131,8 +131,8 @@ class Pictures:
         """The preprocessing of the first model that is known here."""
         from testbed.models.model_base import StandardTransform
 
-        for each in samples.shown:
-            transform = getattr(self.catalog.find_model(each.evaluation.model), "transform", None)
+        for shown in samples.shown:
+            transform = getattr(self.catalog.find_model(shown.evaluation.model), "transform", None)
             if callable(transform):
                 return transform
         return StandardTransform(_RESIZED, _CROPPED)
@@ -220,13 +220,13 @@ def _read(source: ImageSource, place: int) -> Image.Image:
     pictures = list(source.row(place).pictures[:_SIDE_BY_SIDE]) if isinstance(source, RowSource) else []
     if len(pictures) < 2:
         return source.image(place)
-    images = [each.image() for each in pictures]
-    height = max(each.height for each in images)
-    whole = Image.new("RGB", (sum(each.width for each in images) + 8 * (len(images) - 1), height), "white")
+    images = [picture.image() for picture in pictures]
+    height = max(image.height for image in images)
+    whole = Image.new("RGB", (sum(image.width for image in images) + 8 * (len(images) - 1), height), "white")
     left = 0
-    for each in images:
-        whole.paste(each, (left, 0))
-        left += each.width + 8
+    for image in images:
+        whole.paste(image, (left, 0))
+        left += image.width + 8
     return whole
 
 
@@ -248,8 +248,8 @@ def _of_texts(setting: EvalSetting) -> bool:
 
 def _seed(samples: SettingSamples) -> int:
     """The ``--seed`` of the run that perturbed the pictures."""
-    for each in samples.shown:
-        noise = (each.identity.get("forward") or {}).get("noise")
+    for evaluation in samples.shown:
+        noise = (evaluation.identity.get("forward") or {}).get("noise")
         if isinstance(noise, list) and len(noise) == 2 and isinstance(noise[1], int):
             return noise[1]
     return 0

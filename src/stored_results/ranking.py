@@ -90,7 +90,7 @@ def ranking(
         StoreError: If fewer than two models have the score on all the settings, or it is not known which is better.
     """
     chosen = choose(store, settings, models, score, at_least=2, tell=tell, first=first)
-    spec = score_spec(store, (each for on in chosen.values() for each in on.values()), score)
+    spec = score_spec(store, (evaluation for on in chosen.values() for evaluation in on.values()), score)
     larger = larger_is_better(spec, better)
     samples = SampleTable(store)
     strata: dict[str, Array] = {}

@@ -113,13 +113,13 @@ def evaluations_on(
         StoreError: If there is none.
     """
     by_model: dict[str, list[Evaluation]] = {}
-    for each in _own(store.evaluations.find(None, [setting]), imported):
-        by_model.setdefault(each.model, []).append(each)
+    for evaluation in _own(store.evaluations.find(None, [setting]), imported):
+        by_model.setdefault(evaluation.model, []).append(evaluation)
     if not by_model:
         store.names.require("eval setting", setting)
         raise StoreError(f"the store has no outputs on {setting}; run: testbed run MODEL… --on '{setting}'")
     return {
-        model: current([each for each in by_model[model] if each.id in first] or by_model[model])[0]
+        model: current([evaluation for evaluation in by_model[model] if evaluation.id in first] or by_model[model])[0]
         for model in sorted(by_model)
     }
 
@@ -187,7 +187,7 @@ def tell_of_other_scorers(chosen: Chosen, tell: Tell) -> None:
     """Notes models whose captions were judged in a different way than most, such as by another version of the judge."""
     for setting, on in chosen.items():
         if SettingReference.parse(setting).judge:
-            odd = odd_ones({model: (each.identity or {}).get("view") for model, each in on.items()})
+            odd = odd_ones({model: (evaluation.identity or {}).get("view") for model, evaluation in on.items()})
             if odd:
                 tell(
                     f"on {setting}, {odd} scored by a different version of the judge, or by different rules, than most"
@@ -212,11 +212,11 @@ def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequenc
     cells = [on[model] for on in found.values() for model in sorted(wanted & set(on))]
     names = store.scores.names(cell.id for cell in cells)
     lacking = {}
-    for each in cells:
-        if score not in names[each.id]:
-            if each.model in named:
-                raise no_score(each, score, names[each.id])
-            lacking[each.model] = f"no per-sample score {score!r} on {each.eval_setting}"
+    for evaluation in cells:
+        if score not in names[evaluation.id]:
+            if evaluation.model in named:
+                raise no_score(evaluation, score, names[evaluation.id])
+            lacking[evaluation.model] = f"no per-sample score {score!r} on {evaluation.eval_setting}"
     if len(lacking) == len({cell.model for cell in cells}) > 1:
         raise no_score(cells[0], score, names[cells[0].id])
     return lacking
@@ -260,7 +260,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     for word in words:
         if _is_pattern(word):
             if known is None:
-                names = {each.eval_setting for each in _own(store.evaluations.find())}
+                names = {evaluation.eval_setting for evaluation in _own(store.evaluations.find())}
                 names |= (
                     {row[0] for row in store.results.rows(["eval_setting"], slices=[OVERALL])} if imported else set()
                 )
@@ -288,7 +288,7 @@ def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> I
     """Returns the `scores_of` many evaluations, which are read together and not all held at once."""
     for start in range(0, len(evaluations), _READ_AT_ONCE):
         part = evaluations[start : start + _READ_AT_ONCE]
-        found = store.scores.of_each([each.id for each in part], score)
+        found = store.scores.of_each([evaluation.id for evaluation in part], score)
         for each in part:
             if each.id not in found:
                 raise no_score(each, score, store.scores.names([each.id])[each.id])
@@ -320,11 +320,11 @@ def side_by_side(
     places = {each: np.array([where[key] for key in keys], dtype=np.int64) for each, where in maps.items()}
     columns = np.zeros((len(keys), len(cells)))
     most = max(len(where) for where in maps.values()) if score is None else 0
-    for column, (each, values) in enumerate(all_scores(store, cells, score) if score is not None else ()):
+    for column, (evaluation, values) in enumerate(all_scores(store, cells, score) if score is not None else ()):
         if np.isinf(values).any():
-            raise StoreError(f"{each.model} on {setting} has an infinite {score}, so there is no mean to compare")
+            raise StoreError(f"{evaluation.model} on {setting} has an infinite {score}, so there is no mean to compare")
         most = max(most, int((~np.isnan(values)).sum()))
-        columns[:, column] = values[places[dataset_id(each)]]
+        columns[:, column] = values[places[dataset_id(evaluation)]]
     counted = np.flatnonzero(~np.isnan(columns).any(axis=1))
     if not len(counted):
         what = "samples" if score is None else f"samples with {score}"

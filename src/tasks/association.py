@@ -24,7 +24,7 @@ class Association(EmbeddingTask):
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The cues of all instances, each once."""
-        return list(dict.fromkeys(each.captions[0] for each in instances_of(values.samples, setting.name)))
+        return list(dict.fromkeys(instance.captions[0] for instance in instances_of(values.samples, setting.name)))
 
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None

@@ -184,8 +184,8 @@ def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
         BOUND_WRONG: np.where(unread, 0.0, scores),
         BOUND_RIGHT: np.where(unread, 1.0, scores),
     }
-    means = {each: mean_and_stderr(values) for each, values in parts.items()}
-    return [each.metric(mean, len(scores), stderr, scorer=SCORER) for each, (mean, stderr) in means.items()]
+    means = {spec: mean_and_stderr(values) for spec, values in parts.items()}
+    return [spec.metric(mean, len(scores), stderr, scorer=SCORER) for spec, (mean, stderr) in means.items()]
 
 
 def answered_of(
@@ -261,7 +261,7 @@ def _expected(
 ) -> Array:
     """The expected score of each answer if an option were drawn where none could be read."""
     told = zip(columns, verdicts, strict=True)
-    return np.array([np.nan if each is None else drawn(scoring.keyed(row), each) for row, each in told])
+    return np.array([np.nan if verdict is None else drawn(scoring.keyed(row), verdict) for row, verdict in told])
 
 
 def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:

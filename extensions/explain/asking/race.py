@@ -182,7 +182,7 @@ class _Race:
             alive = [variant for variant in alive if rows[variant].verdict != EXCLUDED]
         ranks = [GIVES, UNDECIDED, EXCLUDED]
         self.found.rows += rows.values()
-        self.found.rows.sort(key=lambda each: (ranks.index(each.verdict), each.distance(self.found.targets)))
+        self.found.rows.sort(key=lambda result: (ranks.index(result.verdict), result.distance(self.found.targets)))
 
     def _leave_out(self) -> None:
         """Removes variants whose model cannot be asked, or whose judge has changed."""
@@ -218,7 +218,9 @@ class _Race:
     def _far(self, estimates: Sequence[SampledValue]) -> bool:
         """Returns whether a value is so far off that more samples are unlikely to bring it back."""
         pairs = zip(estimates, self.found.targets, strict=True)
-        return any(abs(each.value - target.value) > LOOK_Z * each.error + allowed(target) for each, target in pairs)
+        return any(
+            abs(estimate.value - target.value) > LOOK_Z * estimate.error + allowed(target) for estimate, target in pairs
+        )
 
 
 def _ways(number: int) -> str:

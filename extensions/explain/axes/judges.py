@@ -53,10 +53,10 @@ def _models(cell: EvaluatedCell) -> Found:
     known = cell.catalog.eval_settings
     own = known.reference(cell.evaluation.eval_setting)
     here: dict[str, set[str]] = {}
-    for each in cell.store.evaluations.find(statuses=["complete"]):
-        reference = known.reference(each.eval_setting)
+    for evaluation in cell.store.evaluations.find(statuses=["complete"]):
+        reference = known.reference(evaluation.eval_setting)
         if own is not None and reference is not None and reference.question == own.question and reference.judge:
-            here.setdefault(reference.judge, set()).add(each.model)
+            here.setdefault(reference.judge, set()).add(evaluation.model)
     others = [judge for judge, models in here.items() if cell.evaluation.model not in models]
     names = dict.fromkeys([*(panel if len(panel) > 1 else []), *others])
     if not names:

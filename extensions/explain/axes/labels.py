@@ -39,9 +39,9 @@ def _are_classes(target: object, classes: int) -> bool:
 def _variants(cell: EvaluatedCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     cell.classes  # noqa: B018 - whether it is a classification
     named: dict[int, str] = {}
-    for each in cell.store.evaluations.find(statuses=["complete"]):
-        if each.dataset_id not in (None, cell.evaluation.dataset_id):
-            named.setdefault(each.dataset_id, each.eval_setting)
+    for evaluation in cell.store.evaluations.find(statuses=["complete"]):
+        if evaluation.dataset_id not in (None, cell.evaluation.dataset_id):
+            named.setdefault(evaluation.dataset_id, evaluation.eval_setting)
     for dataset_id, name in named.items():
         if cell.store.datasets.head(dataset_id).size >= len(cell):
             right = _shared(cell, cell.store.datasets.get(dataset_id))

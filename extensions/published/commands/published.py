@@ -127,7 +127,7 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
             {
                 "published": [asdict(each) for each in claims],
                 "measured": [asdict(each) for each in measured],
-                "compared": [each.as_object() for _, each in compared],
+                "compared": [claim_comparison.as_object() for _, claim_comparison in compared],
             }
         )
         return 0
@@ -139,9 +139,9 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         say(NOTHING)
     for claim in claims:
         _print_claim(claim, model)
-        for each in (comparison for of, comparison in compared if of is claim):
-            name = "" if each.model == model else f"{each.model}: "
-            say(f"{DETAIL}{name}{measured_in_words(each)}")
+        for claim_comparison in (comparison for of, comparison in compared if of is claim):
+            name = "" if claim_comparison.model == model else f"{claim_comparison.model}: "
+            say(f"{DETAIL}{name}{measured_in_words(claim_comparison)}")
     for line in standings(claims):
         say(line)
     if not measured:

@@ -26,7 +26,7 @@ METRICS = {
     "acc1": top(1),
     "acc5": top(5),
     "mean_per_class_recall": MEAN_PER_CLASS_RECALL,
-    **{each.name: each for each in (ACC, IMAGE_ACC, TEXT_ACC)},
+    **{metric_spec.name: metric_spec for metric_spec in (ACC, IMAGE_ACC, TEXT_ACC)},
 }
 RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
 FURTHER = re.compile(r"mean_recall@\d+|(avg_)?jaccard_score[\d_-]*|(F1|recall)-macro_all|(acc|toxicity)_[\w:-]+")

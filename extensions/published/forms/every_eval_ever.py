@@ -32,7 +32,7 @@ OF_RESULT = (
     *("source_data", "evaluation_timestamp", "generation_config", "evaluation_result_id"),
     "detailed_evaluation_results_url",
 )
-KNOWN = {each.name: each for each in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
+KNOWN = {metric_spec.name: metric_spec for metric_spec in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
 SCORE = "score"  # name of a metric without one
 LONGEST = 60  # characters of a description that names a metric
 _LONGEST_NAME = 256  # characters of the name of a metric or a slice

@@ -250,7 +250,7 @@ def _bests(watch: Watch) -> Iterator[str]:
     from testbed.extensions.watching.pairing import bests
     from testbed.stored_results.checkpoint_steps import label_of
 
-    runs = {each.run for each in watch.summary.evaluated}
+    runs = {checkpoint.run for checkpoint in watch.summary.evaluated}
     if not runs:
         return
     with Store.open(watch.options.db_url) as store:

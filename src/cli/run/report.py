@@ -61,7 +61,7 @@ def print_report(
         say(line)
     _print_published(report, results)
     print_checks(report.checks)
-    print_times([each for _, each in sorted(report.times.items())])
+    print_times([times for _, times in sorted(report.times.items())])
     _print_summary(report, override, where)
 
 

@@ -38,7 +38,7 @@ def command(db_url: str | None, as_json: bool) -> int:
         silent = silences(store.results.stream(metrics=[UNREAD]))
         refused = refusal_lines(store.results.stream(metrics=[REFUSED]))
         verified = standings(store)
-    known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
+    known, differing = tally(verified, datetime.now(UTC)), [standing for standing in verified if standing.differs]
     alive = {run.id for run in runs if run.outcome is None}
     failed = [evaluation for evaluation in open_ones if evaluation.status == "failed"]
     running = [evaluation for evaluation in open_ones if evaluation.status == "running" and evaluation.run_id in alive]
@@ -49,7 +49,7 @@ def command(db_url: str | None, as_json: bool) -> int:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
         told = {name: [_as_json(evaluation) for evaluation in chosen] for name, chosen in parts.items()}
-        about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
+        about = {**tally_as_object(known), "differing": [standing_as_object(standing) for standing in differing]}
         found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
         print_json({**found, "no_verdict": silent, "refused": refused, "verified": about})
         return 0

@@ -93,8 +93,8 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
     grouped = [each.name for each in (setting, model.fitted_on) if each is not None and each.class_groups is not None]
     if grouped and model.rule in PRIORS:
         raise UnsupportedError(f"{grouped[0]} groups classes; {model.name} would need the share of each class")
-    for each in model.members:
-        of_member(each, setting)
+    for definition in model.members:
+        of_member(definition, setting)
     if model.fitted_on is not None:
         if model.fitted_on.task not in TASKS:
             raise UnsupportedError(
@@ -120,7 +120,7 @@ def _remedy(setting: EvalSetting) -> str:
 
 def _require_same_classes(model: DerivedModel, setting: EvalSetting, on: EvalSetting) -> None:
     """Checks what is known of the classes before any data is opened."""
-    here, there = ([*(each.class_sublist or ())] or each.num_classes for each in (setting, on))
+    here, there = ([*(eval_setting.class_sublist or ())] or eval_setting.num_classes for eval_setting in (setting, on))
     if here != there and None not in (here, there):
         raise UnsupportedError(
             f"{setting.name} and {on.name} evaluate different classes{_numbers(here, there)}; {model.name} takes the"
@@ -135,7 +135,7 @@ def _numbers(here: Any, there: Any) -> str:
 
 def rows(model: DerivedModel, setting: EvalSetting) -> Rows:
     """The outputs of a derived model on a setting."""
-    inputs = {str(place): OutputsOf(setting.name, by=each.name) for place, each in enumerate(model.members)}
+    inputs = {str(place): OutputsOf(setting.name, by=definition.name) for place, definition in enumerate(model.members)}
     fitted_on = setting if model.rule in (PRIOR_BY_EM, PRIOR_OF_LABELS) else model.fitted_on
     if fitted_on is not None:
         inputs[FITTED] = OutputsOf(fitted_on.name, by=model.members[0].name)

@@ -162,7 +162,7 @@ class JudgeQuestions:
 
 def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
     """Counts the reasons why a judge gave no verdict; rare reasons are counted together."""
-    found = Counter(each.silence for each in asked if each.verdict is None)
+    found = Counter(exchange.silence for exchange in asked if exchange.verdict is None)
     told = Counter(dict(found.most_common(_REASONS)))
     if rest := found.total() - told.total():
         told[MORE] += rest

@@ -98,7 +98,7 @@ class ImageKernel(Kernel):
         finally:
             self._under_way.clear()
             self.ready.clear()  # frees the networks before the next ones are loaded
-        taken = [each.shard for each in (*self._copied, *self.buffers.values())]
+        taken = [buffer.shard for buffer in (*self._copied, *self.buffers.values())]
         yield from (ShardDone(shard) for shard in (*taken, *self._shards))
 
     def _copies(self) -> Iterator[Event]:

@@ -72,7 +72,7 @@ class Looks:
         for setting, download in looks:
             low, high = download.wait().tolist()
             if why := returned.far_outside("perturbation_fn_gpu", (low, high)):
-                for cell in [each for each in cells if each.setting.name == setting]:
+                for cell in [ready_cell for ready_cell in cells if ready_cell.setting.name == setting]:
                     self._fail(cell.cell.evaluation_id, why)
             else:
                 self._say("perturbation_fn_gpu", setting, (low, high))

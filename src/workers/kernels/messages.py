@@ -185,9 +185,9 @@ def _with_turns(output: Output, before: Sequence[Output]) -> Output:
 def _in_turn(turns: Sequence[Message], said: Sequence[Any]) -> Message:
     """The next turn of a conversation, with what was said before."""
     history = [
-        each
+        message
         for turn, output in zip(turns, said, strict=False)
-        for each in (turn, Message([output["text"]], "assistant", turn.sample))
+        for message in (turn, Message([output["text"]], "assistant", turn.sample))
     ]
     return replace(turns[len(said)], history=tuple(history))
 

@@ -89,9 +89,9 @@ class OutputKernel(StoredKernel):
         combine = self._combine or self._prepare()
         inputs = {role: self._rows(role) for role in self.cell.inputs if role != FITTED}
         with stage("forward"):
-            rows = {role: each.values[shard.start : shard.stop] for role, each in inputs.items()}
+            rows = {role: row_values.values[shard.start : shard.stop] for role, row_values in inputs.items()}
             outputs = torch.from_numpy(combine(rows))
-        yield self._done(shard, outputs, *(each.errors for each in inputs.values()))
+        yield self._done(shard, outputs, *(row_values.errors for row_values in inputs.values()))
 
     def _prepare(self) -> Combine:
         catalog, op = self.context.catalog, self.context.rows(self.cell).op
