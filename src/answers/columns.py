@@ -38,6 +38,17 @@ def quoted_options(columns: Mapping[str, str]) -> dict[str, str]:
     return dict(zip(ascii_uppercase, _QUOTED.findall(columns.get("options", "")), strict=False))
 
 
+def numbered_options(columns: Mapping[str, str]) -> dict[str, str]:
+    """The letters A to D → the texts in the columns ``option1`` to ``option4`` that are there."""
+    named = ((letter, columns.get(f"option{place}")) for place, letter in enumerate("ABCD", 1))
+    return {letter: text for letter, text in named if text is not None}
+
+
+def swapped(columns: Mapping[str, str]) -> bool:
+    """Checks whether two answers are shown in the other order: where their lengths add up to an odd number."""
+    return sum(map(len, as_list(columns.get("response", "")))) % 2 == 1
+
+
 def has_answer(columns: Mapping[str, str]) -> bool:
     """Checks whether a row has a right answer: hidden test splits do not."""
     return "answer" in columns or "answers" in columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from testbed.answers.columns import as_list, truth
+from testbed.answers.columns import as_list, swapped, truth
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Columns, Verdict
 
@@ -15,11 +15,6 @@ _BETTER = re.compile(
     r"\banswer\W{0,4}([12])\W{0,4}\s+is\s+(?:\w+\s+){0,3}(?:better|superior|preferred)\b", re.IGNORECASE
 )
 _ALONE = re.compile(r"(?:answer)?\W*([12])\W*", re.IGNORECASE)
-
-
-def swapped(columns: Columns) -> bool:
-    """Checks whether the two answers are shown in the other order: where their lengths add up to an odd number."""
-    return sum(map(len, as_list(columns.get("response", "")))) % 2 == 1
 
 
 def better(columns: Columns) -> str:

@@ -6,14 +6,13 @@ import json
 import random
 import re
 
-from testbed.answers.columns import as_list
-from testbed.answers.comparisons import swapped
+from testbed.answers.columns import as_list, swapped
 from testbed.answers.prompts import SINGLE_WORD, Turn, cell_text
 from testbed.answers.prompts_by_set import table_vqa
-from testbed.answers.wild_documents import TABLES, origin
 from testbed.data.rows import Row
 from testbed.errors import SampleError
 
+TABLES = "TableVQA"  # a part of WildDoc
 _READ_ALL = "Can you pull all textual information from the image?"
 _COMPARE = (
     "You are a highly capable multimodal AI assistant tasked with evaluating answers to visual questions.\nPlease"
@@ -54,6 +53,12 @@ _POINTS = (
     'Output the point coordinates in JSON format.\nFor example:\n[\n  {"point_2d": [x, y], "label": "point_1"}\n]\n'
 )
 _HERE = re.compile("<image token>|<image>")
+
+
+def origin(index: str) -> tuple[str, str]:
+    """The set that a question of WildDoc is from, and the part of it."""
+    names = [*index.split("-"), "", ""]
+    return names[0], names[1]
 
 
 def read_all(row: Row) -> list[Turn]:

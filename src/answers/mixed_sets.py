@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from testbed.answers.choice import among, read_choice
-from testbed.answers.columns import as_list, listed, options, references, truth
+from testbed.answers.columns import as_list, listed, numbered_options, options, references, truth
 from testbed.answers.expressions import value_of
 from testbed.answers.numbers import sole_quantity
 from testbed.answers.open_answers import contains
+from testbed.answers.prompts_by_set import CHOICE, STATEMENT
 from testbed.answers.published import cmmmu as chinese
 from testbed.answers.published.kinds_by_set import (
     COUNTS,
@@ -19,7 +20,6 @@ from testbed.answers.published.kinds_by_set import (
     REASONING,
     RETRIEVAL,
     counted,
-    numbered_options,
     q_spatial,
     within_twice,
     words_f1,
@@ -49,12 +49,12 @@ _LIST = re.compile(r"\[[^\[\]]*\]")
 
 def cmmmu(columns: Columns, text: str) -> Verdict:
     """CMMMU: letters, right or wrong, or a blank, by the column ``type``."""
-    if columns.get("type") == chinese.CHOICE:
+    if columns.get("type") == CHOICE:
         return letters({**columns, **numbered_options(columns)}, text)
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
-    if columns.get("type") == chinese.STATEMENT:
+    if columns.get("type") == STATEMENT:
         return _statement(columns, answer, method)
     return chinese.blank(columns, answer)
 

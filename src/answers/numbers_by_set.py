@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from testbed.answers.choice import among, read_choice
 from testbed.answers.columns import listed, truth
 from testbed.answers.numbers import number, sole_quantity
-from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE, moves, relative_accuracy, same_in_spatial_457
+from testbed.answers.published.numbers_by_set import moves, relative_accuracy, same_in_spatial_457
+from testbed.answers.science_prompts import CHOSEN, VIEW_CHANGE
 from testbed.answers.texts import comparable, open_answer
 from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.yes_no import yes_no

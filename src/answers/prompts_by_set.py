@@ -9,13 +9,12 @@ from importlib.resources import files
 from string import ascii_uppercase
 from typing import Any
 
-from testbed.answers.columns import OPTIONS, options
+from testbed.answers.columns import OPTIONS, numbered_options, options
 from testbed.answers.prompts import SINGLE_WORD, Turn, cell_text, column, question
-from testbed.answers.published.cmmmu import CHOICE, STATEMENT
-from testbed.answers.published.kinds_by_set import numbered_options
 from testbed.data.rows import Row
 from testbed.errors import SampleError
 
+CHOICE, STATEMENT = "选择", "判断"  # cells of the column type in CMMMU
 _DENTAL = (
     "Please answer the above multiple-choice question by selecting the single correct option (A, B, C, or D). If the"
     " provided information is insufficient to determine a clear answer, please choose the most likely correct option"

@@ -6,10 +6,11 @@ from functools import partial
 
 from testbed.answers.columns import list_options, listed
 from testbed.answers.prompts import Turn, cell_text, column
-from testbed.answers.published.numbers_by_set import CHOSEN, VIEW_CHANGE
 from testbed.data.rows import Row
 from testbed.errors import SampleError
 
+CHOSEN = ("object_rel_direction", "object_rel_distance")  # SPBench's questions with options
+VIEW_CHANGE = "view_change_infer"  # SPAR-Bench's task of moves and turns
 _NUMBER, _LETTER = (
     "Please answer the question using a numerical value (e.g., 42 or 3.1) directly.",
     ("Please answer with the option's letter from the given choices (e.g., A, B, etc.) directly."),

@@ -39,7 +39,7 @@ from testbed.answers import (
 )
 from testbed.answers.boxes import of_corners, of_size
 from testbed.answers.clicks import Clicks
-from testbed.answers.columns import is_choice, list_options, options, truth
+from testbed.answers.columns import is_choice, list_options, numbered_options, options, truth
 from testbed.answers.judges.rubrics import RUBRICS
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import cmmmu as published_cmmmu
@@ -254,7 +254,7 @@ SCORINGS: Mapping[str, AnswerScoring] = {
     "click": _of_clicks(Clicks(partial(of_size, last=1))),
     "click_between": _of_clicks(Clicks(of_corners)),
     "click_per_mille": _of_clicks(Clicks(of_size, per_mille=True)),
-    "mm_oral": AnswerScoring(mixed_sets.mm_oral, published_kinds.mm_oral, choices=published_kinds.numbered_options),
+    "mm_oral": AnswerScoring(mixed_sets.mm_oral, published_kinds.mm_oral, choices=numbered_options),
     "cmmmu": AnswerScoring(mixed_sets.cmmmu, published_cmmmu.cmmmu),
     "mm_niah": AnswerScoring(mixed_sets.mm_niah, published_kinds.mm_niah),
     "table_vqa": AnswerScoring(mixed_sets.tables, published_tables.table_vqa),

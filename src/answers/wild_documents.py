@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from testbed.answers import mixed_sets, numbers, open_answers
+from testbed.answers.file_prompts import TABLES, origin
 from testbed.answers.published import open_answers as published
 from testbed.answers.published import table_vqa
 from testbed.answers.verdict import UNREAD, Columns, Verdict
-
-TABLES = "TableVQA"
-
-
-def origin(index: str) -> tuple[str, str]:
-    """The set that a question is from, and the part of it."""
-    names = [*index.split("-"), "", ""]
-    return names[0], names[1]
 
 
 def _by_origin(rules: Mapping[str, Callable[[Columns, str], Verdict]], columns: Columns, text: str) -> Verdict:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from testbed.answers.columns import truth
-from testbed.answers.published.kinds_by_set import numbered_options
+from testbed.answers.columns import numbered_options, truth
+from testbed.answers.prompts_by_set import CHOICE, STATEMENT
 from testbed.answers.verdict import UNREAD, Columns, Verdict
 
-CHOICE, STATEMENT = "选择", "判断"  # cells of the column type
 RIGHT, WRONG = "对", "错"
 RIGHT_WORDS = ("正确", "对", "准确", "肯定", "对的")
 WRONG_WORDS = ("不对", "错误", "不正确", "不准确", "不合适", "否定", "错的", "错")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from testbed.answers.columns import as_list, references, truth
+from testbed.answers.columns import as_list, numbered_options, references, truth
 from testbed.answers.published.words import NUMBER_WORDS, normalized
 from testbed.answers.verdict import UNREAD, Columns, Verdict
 
@@ -37,12 +37,6 @@ _PUNCTUATION = re.compile(
 )
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-
-
-def numbered_options(columns: Columns) -> dict[str, str]:
-    """The letters A to D → the texts in the columns ``option1`` to ``option4`` that are there."""
-    named = ((letter, columns.get(f"option{place}")) for place, letter in enumerate("ABCD", 1))
-    return {letter: text for letter, text in named if text is not None}
 
 
 def mm_oral(columns: Columns, text: str) -> Verdict:

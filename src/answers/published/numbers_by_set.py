@@ -9,6 +9,7 @@ from fractions import Fraction
 from testbed.answers.columns import listed, truth
 from testbed.answers.numbers import mean_relative_accuracy
 from testbed.answers.published.spatial import after_thoughts, spatial
+from testbed.answers.science_prompts import CHOSEN, VIEW_CHANGE
 from testbed.answers.verdict import UNREAD, Columns, Verdict
 from testbed.answers.video_choices import is_choice
 
@@ -21,7 +22,6 @@ _COUNTS = (
     " eighteen nineteen twenty"
 ).split()
 _COUNT = re.compile(rf"\b({'|'.join(_COUNTS)})\b", re.IGNORECASE)
-CHOSEN = ("object_rel_direction", "object_rel_distance")  # SPBench's questions with options
 _OMNI_CLOSENESS = (0.5, 0.45, 0.40, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
 
 
@@ -45,7 +45,6 @@ _SIDES = (
     *(("move_right", "move_left"), ("move_up", "move_down"), ("move_forward", "move_backward")),
     *(("rotate_right", "rotate_left"), ("rotate_up", "rotate_down")),
 )
-VIEW_CHANGE = "view_change_infer"
 
 
 def spar_bench(columns: Columns, text: str) -> Verdict:

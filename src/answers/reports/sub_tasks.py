@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from testbed.answers.columns import has_answer
+from testbed.answers.file_prompts import TABLES, origin
 from testbed.answers.page_reading import similarities
 from testbed.answers.published.kinds_by_set import PAIRS
 from testbed.answers.reports.benchmark import add_report
@@ -22,7 +23,6 @@ from testbed.answers.reports.scored import (
     values_of,
 )
 from testbed.answers.verdict import AnsweredQuestions
-from testbed.answers.wild_documents import TABLES, origin
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, rate
 
