@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("torch", "torchvision", "timm", "open_clip", "sklearn", "PIL", "pandas", "plotly")
+HEAVY += ("testbed.answers.choice", "testbed.answers.yes_no")  # hundreds of regular expressions are compiled
 
 
 def heavy_imports(import_times: str) -> set[str]:
