@@ -49,6 +49,8 @@ def form_of(path: Path) -> str | None:
         text = head.decode("utf-8-sig", "strict" if len(head) < _HEAD else "ignore")
     except UnicodeDecodeError:
         return TAR if path.suffix == ".tar" else None  # an archive from before ustar, or a damaged one
+    if len(head) == _HEAD:  # a line that is cut off may lack fields: a picture in base64 is longer than what was read
+        text = text[: text.rfind("\n") + 1] or text
     if re.match(r"\s*(\[\s*)?\{", text):
         return LINES
     return TABLE if _is_table(text, path.suffix.lower()) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -61,6 +62,21 @@ def test_tables_of_paths(pictures, tmp_path):
     right = {row.eval_setting: (round(row.value * row.n), row.n) for row in rows.itertuples()}
     assert right == {f"file/{name}": ALL for name in files}
     assert not (tmp_path / "cache" / "data").exists()  # they are read in place
+
+
+def test_pictures_in_base64_and_an_object_of_labels_by_image(pictures, tmp_path):
+    folder = tmp_path / "in"
+    codes = [base64.b64encode(path.read_bytes()).decode() for path in pictures.paths]
+    long = "x" * (1 << 18)  # longer than what is read to see the form, and than a cell of the csv module
+    rows = zip(codes, pictures.labels, strict=True)
+    (folder / "codes.tsv").write_text("image\tlabel\tnote\n" + "".join(f"{code}\t{y}\t{long}\n" for code, y in rows))
+    rows = zip(codes, pictures.labels, strict=True)
+    lines = [json.dumps({"picture": f"data:image/png;base64,{code}", "label": label}) for code, label in rows]
+    (folder / "urls.jsonl").write_text("\n".join(lines))
+    by_image = {f"pictures/{path.name}": label for path, label in zip(pictures.paths, pictures.labels, strict=True)}
+    (folder / "map.json").write_text(json.dumps(by_image, indent=1))
+    for name in ("codes.tsv", "urls.jsonl", "map.json"):
+        assert right_of(folder / name, tmp_path) == ALL
 
 
 def test_the_command_line_takes_them_and_a_perturbation(pictures, tmp_path):

@@ -169,6 +169,9 @@ def test_a_folder_is_named_with_the_checkpoint_in_it(tmp_path: Path) -> None:
         load_state_dict(tmp_path)
     with pytest.raises(WeightsError, match=r"is a folder; name a file in it"):  # asked before any is opened
         LocalFiles((tmp_path,)).files(False)
+    (tmp_path / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(WeightsError, match=r"parts of a sharded checkpoint \(model\.safetensors\.index\.json\): join"):
+        load_state_dict(tmp_path)
     (tmp_path / ".metadata").write_bytes(b"\x80\x02")
     with pytest.raises(WeightsError, match=r"of torch\.distributed\.checkpoint; .* dcp_to_torch"):
         LocalFiles((tmp_path,)).files(False)

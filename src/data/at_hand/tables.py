@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from testbed.data.at_hand.kept import Items
 from testbed.data.at_hand.pictures import is_array
+from testbed.data.tables.pictures import begins_like_picture, decoded, is_reference
 from testbed.errors import DataError, MissingExtraError
 from testbed.registry.data_files import LINES, PARQUET, is_picture, separator_of
 
 _LOOKED_AT = 20  # rows
+_LONGEST_CELL = 1 << 30
 # Names as `_plain` writes them, the usual ones first.
 _IMAGES = (
     *("image", "img", "path", "imagepath", "imgpath", "file", "filename", "filepath", "imagefile", "imagefilename"),
@@ -87,6 +89,8 @@ def picture_in(value: Any, where: str, base: Path | None) -> Any:
     if file is not None:
         return (base or Path()) / file
     content = value.get("bytes") if isinstance(value, Mapping) else value
+    if isinstance(content, str) and content:
+        content = decoded(content, where)
     if isinstance(content, bytearray | memoryview):
         content = bytes(content)
     if content is None or (isinstance(content, float) and content != content):
@@ -109,7 +113,7 @@ def _holds_images(values: Sequence[Any]) -> bool:
 
 def _is_image(value: Any) -> bool:
     if isinstance(value, str):
-        return is_picture(value)
+        return is_picture(value) or begins_like_picture(value)
     if isinstance(value, Mapping):
         return bool({"bytes", "path"} & set(value))
     if isinstance(value, bytes | bytearray | memoryview | Path) or type(value).__module__.startswith("PIL."):
@@ -121,7 +125,9 @@ def _file_of(value: Any) -> str | Path | None:
     """The path in a cell, if it has nothing but a path."""
     if isinstance(value, Mapping):
         value = None if value.get("bytes") else value.get("path")
-    return value if isinstance(value, str | Path) and str(value) else None
+    if isinstance(value, str):
+        return value if value and (is_reference(value) or not begins_like_picture(value)) else None
+    return value if isinstance(value, Path) else None
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -190,6 +196,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             split = ((number, line.split(maxsplit=1)) for number, line in enumerate(file, 1))
             yield from ((number, row) for number, row in split if row)
             return
+        csv.field_size_limit(_LONGEST_CELL)  # pictures in base64 are longer than the usual 131,072 characters
         reader = csv.reader(file, delimiter=separator)
         try:
             yield from ((reader.line_num, row) for row in reader if any(field.strip() for field in row))
@@ -198,8 +205,10 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Table:
-    """Reads JSON Lines, or a JSON list, of objects."""
+    """Reads JSON Lines, or a JSON list, of objects; or one object of images and their labels."""
     text = path.read_text(encoding="utf-8-sig")
+    if (labels := _labels_by_image(text)) is not None:
+        return Table(str(path), {"image": list(labels), "label": list(labels.values())})
     rows: list[tuple[str, Any]] = []
     where = "its list"
     try:
@@ -217,6 +226,15 @@ def _lines(path: Path) -> Table:
             raise DataError(f"{path}: {where} is not an object with an image and a label")
     names = dict.fromkeys(name for _, row in rows for name in row)
     return Table(str(path), {name: [row.get(name) for _, row in rows] for name in names})
+
+
+def _labels_by_image(text: str) -> dict[str, Any] | None:
+    """The object in a JSON text whose keys are image files; None for any other text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # several lines, or damaged: that is reported with its line
+    return content if isinstance(content, dict) and content and all(map(is_picture, content)) else None
 
 
 def _parquet(path: Path) -> Table:

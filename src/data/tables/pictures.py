@@ -72,12 +72,13 @@ def numbered_parts(cell: str) -> list[str] | None:
     """The pictures in base64 in a cell of a column such as ``image2``; None if it is another text."""
     try:
         parts = parts_of(cell, "a picture")
-        return parts if all(_begins_like_picture(part) for part in parts) else None
+        return parts if all(begins_like_picture(part) for part in parts) else None
     except SampleError:
         return None
 
 
-def _begins_like_picture(part: str) -> bool:
+def begins_like_picture(part: str) -> bool:
+    """Checks whether a text begins like an image file in base64, or in a ``data:`` URL."""
     if is_reference(part):
         return False
     url = _DATA_URL.match(part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,23 +181,27 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
         DataError: If it does not give each output one name.
     """
     listed_names = in_order(names)
-    if (
-        not listed_names
-        or not all(isinstance(name, str) and name for name in listed_names)
-        or _has_twins(tuple(listed_names))
-    ):
+    if not listed_names or not all(isinstance(name, str) and name for name in listed_names):
         raise DataError(
             f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
             f" found {str(names)[:60]!r}"
+        )
+    if (twin := _twin(tuple(listed_names))) is not None:
+        first, second = [place for place, name in enumerate(listed_names) if name == twin][:2]
+        raise DataError(
+            f"{where} has the name {twin!r} for two classes, the outputs {first:,} and {second:,} (from 0): give each a"
+            f" name of its own, such as a WordNet id, or {OPTION} FILE"
         )
     if classes is not None and len(listed_names) != classes:
         raise DataError(f"{where} names {len(listed_names):,} classes, but the network has {classes:,} outputs")
     return ClassOrder(LISTED, where, tuple(listed_names))
 
 
-def _has_twins(names: tuple[str, ...]) -> bool:
-    """Checks whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
-    return len(set(names)) < len(names) and vocabulary_of(names).ids == names
+def _twin(names: tuple[str, ...]) -> str | None:
+    """A name that two outputs have, other than in ImageNet's own list, which has two cranes."""
+    if len(set(names)) == len(names) or vocabulary_of(names).ids != names:
+        return None
+    return Counter(names).most_common(1)[0][0]
 
 
 def in_order(names: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from testbed.calls import first_line
 from testbed.errors import TestbedError, WeightsError, message_of
 
+SHARDS = (".safetensors.index.json", ".bin.index.json")  # end the names of their indices
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")  # of checkpoints
 PROBE_SECONDS = 5.0
 _SEED = 0
@@ -82,6 +83,9 @@ def why_not_a_file(path: Path) -> str:
             "is a folder of torch.distributed.checkpoint; write one file from it first: python -m"
             f" torch.distributed.checkpoint.format_utils dcp_to_torch {path} FILE.pth"
         )
+    index = next((entry.name for entry in sorted(path.iterdir()) if entry.name.endswith(SHARDS)), None)
+    if index is not None:
+        return f"is a folder with the parts of a sharded checkpoint ({index}): join them in one file, and name that"
     held = sorted(entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
     if not held:
         return "is a folder without checkpoint files"
