@@ -189,7 +189,7 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     if (twin := _twin(tuple(listed_names))) is not None:
         first, second = [place for place, name in enumerate(listed_names) if name == twin][:2]
         raise DataError(
-            f"{where} has the name {twin!r} for two classes, the outputs {first:,} and {second:,} (from 0): give each a"
+            f"{where}: two classes have the name {twin!r}, the outputs {first:,} and {second:,} (from 0); give each a"
             f" name of its own, such as a WordNet id, or {OPTION} FILE"
         )
     if classes is not None and len(listed_names) != classes:
