@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.api.definitions import registered
 from testbed.data.at_hand.kept import Items, keep
-from testbed.data.at_hand.objects import FORMS, is_arrays, is_lists, is_pairs
+from testbed.data.at_hand.objects import FORMS, is_arrays, is_lists, is_pairs, is_rows
 from testbed.data.at_hand.objects import items_of as samples_of
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -87,4 +87,4 @@ def _is_one(given: Any) -> bool:
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence | Set | Iterator | MappingView)
-    return not several or is_arrays(given) or is_lists(given) or is_pairs(given)
+    return not several or is_arrays(given) or is_lists(given) or is_pairs(given) or is_rows(given)

@@ -12,7 +12,7 @@ from testbed.console.options import as_stored
 from testbed.console.output import table
 from testbed.console.unread_answers import unread_lines
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, OVERALL, Evaluation, Result
+from testbed.entities import ELSEWHERE, OVERALL, REMARKS, Evaluation, Result
 from testbed.errors import DataError, StoreError
 from testbed.execution.report import Outcome
 from testbed.formatting import cell_value
@@ -82,8 +82,8 @@ class Results:
         outcomes: How each cell of a run ended; empty for results that were only loaded.
         preprocessing: One line per image model of a run: how images are resized, cropped and normalized.
         left_out: Lines about what the data sets of a run leave out or miss, by data set and reason.
-        remarks: Lines about a run's results that need a look, as `testbed run` prints them at its end: accuracies at
-            chance level, unreadable and refused samples, outputs that are not finite, `left_out` …
+        remarks: Lines about a run's results that need a look, as `testbed run` prints them: accuracies at chance level,
+            outputs that seem to be probabilities or are not finite, unreadable and refused samples, `left_out` …
         until: The outcome of a run with ``until`` for each model and setting; else None.
     """
 
@@ -122,6 +122,7 @@ class Results:
             done = [outcome.evaluation_id for outcome in report.of(*DONE) if outcome.evaluation_id is not None]
             found, unreadable = store.results.of(done), store.outputs.unreadable(done)
             unread = first_unread(store, unreadable)
+            doubts = _doubts(store, report.of(*DONE))
         return cls(
             db,
             found,
@@ -130,6 +131,7 @@ class Results:
             left_out_lines(report.left_out),
             [
                 *lines_of_class_orders(report),
+                *doubts,
                 *(line for kind in remarks_of(report, found, unreadable, unread) for line in kind.shown()),
             ],
         )
@@ -374,3 +376,15 @@ def require(fits: bool, message: str) -> None:
     """
     if not fits:
         raise DataError(message)
+
+
+def _doubts(store: Store, outcomes: Sequence[Outcome]) -> list[str]:
+    """Lines about the outputs of evaluations, from this run or an earlier one, such as probabilities for logits."""
+    ids = {outcome.evaluation_id for outcome in outcomes}
+    evaluations = store.evaluations.find({outcome.model for outcome in outcomes}) if ids else []
+    return [
+        f"{evaluation.model} on {evaluation.eval_setting}: {line}"
+        for evaluation in evaluations
+        if evaluation.id in ids
+        for line in (evaluation.environment or {}).get(REMARKS, ())
+    ]

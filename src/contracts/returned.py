@@ -131,6 +131,8 @@ def logits(model: str, returned: Any, count: int) -> torch.Tensor:
     hint = "; return its .logits" if isinstance(getattr(returned, "logits", None), torch.Tensor) else ""
     if isinstance(returned, tuple | list | Mapping):
         hint = "; return the logits alone, as in lambda images: network(images)[0] (in a definition: classify=…)"
+    if type(returned).__module__ == "numpy":
+        hint = "; return a tensor: torch.from_numpy(…)"
     raise RunError(f"{model}: logits of shape ({count}, classes) were expected, got {_told(returned)}{hint}")
 
 

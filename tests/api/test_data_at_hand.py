@@ -66,6 +66,7 @@ FORMS = {
     "pairs": lambda p: p.rows,
     "pairs of Path and text": lambda p: tuple((Path(path), str(label)) for path, label in p.rows),
     "pairs of pictures": lambda p: [(Image.open(path), label) for path, label in p.rows],
+    "rows": lambda p: [{"image": Image.open(path), "label": label, "note": 1} for path, label in p.rows],
     "frame of paths": lambda p: pd.DataFrame(p.rows, columns=["path", "label"]),
     "frame with other names": lambda p: pd.DataFrame(
         {"id": range(COUNT), "class_id": p.labels, "file_name": [path for path, _ in p.rows]}

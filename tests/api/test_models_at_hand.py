@@ -172,6 +172,15 @@ def test_a_network_that_returns_more_than_logits_says_what_it_returns(folder, tm
     assert "lambda images: network(images)[0]" in why
 
 
+def test_what_is_not_right_with_the_outputs_is_a_remark_also_of_stored_ones(folder, tmp_path):
+    net, place = network(), {"db": str(tmp_path / "x.db"), "progress": False, "transform": WHOLE}
+    for _ in range(2):
+        found = testbed.evaluate({"soft": lambda images: net(images).softmax(1)}, folder, **place)
+        assert any("add up to 1 " in line and "nll, brier, ece" in line for line in found.remarks)
+    found = testbed.evaluate({"array": lambda images: net(images).numpy()}, folder, **place)
+    assert found.failed.reason.item().endswith("got ndarray; return a tensor: torch.from_numpy(…)")
+
+
 def test_a_function_of_images(evaluate):
     found, logits = evaluate(lambda images: images.mean((2, 3)), transform=IMAGES)
     assert np.allclose(logits, logits_by_hand(lambda images: images.mean((2, 3)), FILES, IMAGES), atol=1e-5)

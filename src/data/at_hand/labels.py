@@ -35,14 +35,14 @@ def targets_of(
         )
         if odd is not None:
             raise DataError(
-                f"{where}: sample {odd} has the label {labels[odd]!r}; others are text, such as {_text(plain)!r}"
+                f"{where}: sample {odd} has the label {labels[odd]!r:.60}; others are text, such as {_text(plain)!r}"
             )
         return _places([str(label) for label in plain], class_names, where)
     for place, number in enumerate(numbers):
         if number is None or number < 0:
             raise DataError(
-                f"{where}: sample {place} has the label {labels[place]!r}; expected a class index from 0, or the name"
-                " of a class (labels of hidden test splits are often -1: take another split)"
+                f"{where}: sample {place} has the label {labels[place]!r:.60}; expected a class index from 0, or the"
+                " name of a class (labels of hidden test splits are often -1: take another split)"
             )
         if class_names is not None and number >= len(class_names):
             raise DataError(f"{where}: sample {place} has the label {number}, but there are {len(class_names)} classes")

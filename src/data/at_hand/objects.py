@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from testbed.errors import DataError
 from testbed.registry.data_files import is_picture
 
 FORMS = (
-    "a path, (X, y) arrays, a list of (path, label), a DataFrame with a column of images and one of labels, a torch"
-    " Dataset that yields (image, label), or a datasets.Dataset"
+    "a path, (X, y) arrays, a list of (path, label) or of dicts, a DataFrame with a column of images and one of labels,"
+    " a torch Dataset that yields (image, label), or a datasets.Dataset"
 )
 CHANNELS = (1, 3)
 
@@ -32,7 +32,7 @@ def items_of(value: Any, label: str | None = None) -> Items | None:
     Raises:
         DataError: If it is almost such an object; the message explains what to pass.
     """
-    for find in (torch_items, _of_hub, _of_frame, _of_arrays, _of_lists, _of_pairs):
+    for find in (torch_items, _of_hub, _of_frame, _of_rows, _of_arrays, _of_lists, _of_pairs):
         items = find(value)
         if items is not None:
             items.label = label or items.label
@@ -48,6 +48,11 @@ def is_pairs(value: Any) -> bool:
         and all(isinstance(item, tuple | list) and len(item) == 2 for item in value)
         and all(isinstance(item[0], str | Path) or _is_picture(item[0]) for item in value)
     )
+
+
+def is_rows(value: Any) -> bool:
+    """Checks whether a value is a list of mappings: rows of a table, each with an image and a label."""
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(item, Mapping) for item in value)
 
 
 def is_arrays(value: Any) -> bool:
@@ -116,6 +121,13 @@ def _of_frame(value: Any) -> Items | None:
     if pandas is None or not isinstance(value, pandas.DataFrame):
         return None
     return Table("the DataFrame", {str(name): list(value[name]) for name in value.columns}).items("frame")
+
+
+def _of_rows(value: Any) -> Items | None:
+    if not is_rows(value):
+        return None
+    names = dict.fromkeys(name for row in value for name in row)
+    return Table("the list", {str(name): [row.get(name) for row in value] for name in names}).items("list")
 
 
 def _of_arrays(value: Any) -> Items | None:
