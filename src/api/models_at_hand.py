@@ -244,6 +244,12 @@ def _torchvision_name(thing: Any) -> str | None:
 
 def _network(net: Any, beside: Beside) -> ModelDefinition:
     """Handles a torch module; timm's own ones describe how images are prepared for them."""
+    if callable(getattr(net, "encode_image", None)) and callable(getattr(net, "encode_text", None)):
+        raise DefinitionError(
+            f"{type(net).__name__} has encode_image and encode_text: it is a dual encoder such as CLIP, and needs its"
+            " tokenizer; give its architecture and file, as ViT-B-32,FILE, or define a DualEncoder"
+            " (docs/adding-a-model.md)"
+        )
     config = getattr(net, "pretrained_cfg", None)
     is_timm = isinstance(config, dict) and "input_size" in config
     base = str(config.get("architecture") or type(net).__name__) if is_timm and config else type(net).__name__

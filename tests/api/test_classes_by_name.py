@@ -137,6 +137,36 @@ def test_some_of_imagenets_classes_are_evaluated_over_all_outputs(
         assert f"{name} = {shown}" in said or plain(name) == plain(shown)
 
 
+IN_MEMORY = {
+    "a network": lambda net: net,
+    "a wrapper": nn.Sequential,
+    "a function": lambda net: lambda images: net(images),
+    "TorchScript": torch.jit.script,
+    "of another precision": lambda net: net.double(),
+}
+
+
+@pytest.mark.parametrize("kind", IN_MEMORY)
+def test_a_network_in_memory_is_asked_for_the_number_of_its_outputs(
+    kind: str, folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    root, net = folder(WNIDS), network(1000)
+    expected = by_hand(root, net, dict(zip(WNIDS, PRESENT, strict=True)))
+    net.train()
+    before = torch.get_rng_state()
+    done = run(IN_MEMORY[kind](net), root, tmp_path, transform=TRANSFORM, name="net")
+    check(done, "net", "folder/mine", expected, imagenet().display)
+    assert net.training
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_dual_encoder_in_memory_says_how_it_is_given(folder: Callable[..., Path], tmp_path: Path) -> None:
+    net = network(3)
+    net.encode_image = net.encode_text = lambda rows: rows
+    with pytest.raises(DefinitionError, match="it is a dual encoder such as CLIP, and needs its tokenizer"):
+        run(net, folder(WNIDS), tmp_path, transform=TRANSFORM)
+
+
 def test_among_the_present_classes_is_another_setting_from_the_same_outputs(
     folder: Callable[..., Path], tmp_path: Path
 ) -> None:

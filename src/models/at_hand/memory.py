@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+import torch
+from PIL import Image
+
+from testbed.contracts.borrowed import Loan
+from testbed.contracts.surroundings import configured, same_random_numbers
 from testbed.errors import WeightsError
 from testbed.identity.describe import describe_fields, digest
 from testbed.models.at_hand.preprocessing import Preparation
 from testbed.models.base.classifier import Model
+from testbed.models.base.definition import LoadOptions
 from testbed.models.base.weights import Weights, loading, of_network
+
+log = logging.getLogger("testbed")
 
 EVAL_BATCH_SIZE = 64
 _DIGITS = 6  # of the digest in a name that nobody chose
@@ -47,6 +56,23 @@ class ModelAtHand(Model):
             assert weights is not None
             self._content = weights.id
             self.name = f"{name}{digest([weights.id, describe_fields(self.spec())])[:_DIGITS]}"
+        if self.num_classes is None:
+            self.num_classes = self._outputs()
+
+    def _outputs(self) -> int | None:
+        """The number of logits of one picture; None if that fails, since the run then says why."""
+        own = [str(tensor.device) for tensor in getattr(self._network_at_hand, "parameters", list)()][:1]
+        for device in own or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+            loan = Loan()
+            try:
+                with loan.taking(), same_random_numbers(), configured(device, torch.get_num_threads()):
+                    images = self.transform(Image.new("RGB", (256, 256), "gray"))[None].to(device)
+                    return self.load(LoadOptions(device)).logits(images).shape[1]
+            except Exception:  # the user's code may raise anything
+                log.debug("%s: one picture gave no logits on %s", self.name, device, exc_info=True)
+            finally:
+                loan.end()
+        return None
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """The batch size: 1 where images may have different sizes."""
