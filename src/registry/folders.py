@@ -20,7 +20,8 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
     """Writes words and inputs with paths as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
 
     Without a data root, the parent of the folder or file becomes the data root. A name that is registered stays what
-    it is, and so does a file with a list of names.
+    it is, and so does a file with a list of names. A path may be followed by what derives settings from others, as in
+    ``PATH+imagenet-c.fog.3``.
 
     Raises:
         DataError: If a folder or file is not below the data root.
@@ -30,22 +31,32 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
     for index, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known:
             continue
-        data = data_files.data_path(word)
-        if data is None and not _is_folder(word):
+        place, derived = _with_suffix(word)
+        data = data_files.data_path(place)
+        if data is None and not _is_folder(place):
             _check_no_path(known, word)
             continue
         what, prefix = ("folder", PREFIX) if data is None else ("file", data_files.PREFIX)
-        path = Path(absolute(data or word))
+        path = Path(absolute(data or place))
         if inputs.data_root is None:
             inputs = inputs.but(data_root=path.parent)
         root = inputs.data_root or ""
         base = Path(absolute(root))
         if is_url(root) or "{" in root or base not in path.parents:
             raise DataError(
-                f"the {what} {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
+                f"the {what} {place} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        resolved[index] = prefix + path.relative_to(base).as_posix()
+        resolved[index] = f"{prefix}{path.relative_to(base).as_posix()}{derived}"
     return resolved, inputs
+
+
+def _with_suffix(word: str) -> tuple[str, str]:
+    """Splits a word into the longest path that exists, and what derives another setting from that one."""
+    ends = [place for place, character in enumerate(word) if character in "+." and place > 0]
+    for end in (len(word), *reversed(ends)):
+        if _is_folder(word[:end]) or (end < len(word) and _is_file(word[:end])):
+            return word[:end], word[end:]
+    return word, ""
 
 
 def _check_no_path(known: Any, word: str) -> None:
@@ -73,6 +84,13 @@ def _resembles(word: str, names: Sequence[str]) -> bool:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return expanded(word).is_file()
     except (OSError, ValueError):
         return False
 

@@ -84,6 +84,8 @@ def test_the_command_line_takes_them_and_a_perturbation(pictures, tmp_path):
     found = evaluated("file/labels.csv+imagenet-c.contrast.1", tmp_path, data_root=tmp_path / "in")
     assert found.failed.empty
     assert right_of(f"csv:{tmp_path / 'in' / 'labels.csv'}", tmp_path) == ALL
+    by_path = evaluated(f"{tmp_path / 'in' / 'labels.csv'}+imagenet-c.contrast.1", tmp_path)
+    assert [outcome.status for outcome in by_path.outcomes] == ["stored"]
 
 
 def test_a_list_of_names_stays_one(tmp_path):
