@@ -333,7 +333,8 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
             return once() if locations.is_local(place.uri) else far.read_repeatedly(once, place.base)
     except (OSError, ImportError, ValueError) as error:
         lost = isinstance(error, FileNotFoundError)
-        said = "no such file" if lost and str(error) in place.uri else error  # some libraries report only the path
+        only_path = str(error) in place.uri or locations.is_local(place.uri)  # as some libraries report it
+        said = "no such file" if lost and only_path else error
         kind = LostOutputError if lost else UnreadOutputError
         unread = kind(f"the outputs at {place.uri} cannot be read: {said}")
         unread.silent = place.base if far.is_silence(error, place.uri) else ""
