@@ -17,6 +17,7 @@ from testbed.graph.options import RunOptions
 from testbed.runner.recompute import Amount
 from testbed.runner.scrub import ScrubReport, verify_store
 from testbed.scoring.deep_check import deep_faults
+from testbed.scoring.rescore import rescore
 
 FAR = 4  # cells whose outputs are far away
 
@@ -86,6 +87,25 @@ def test_a_deep_check_asks_a_silent_place_once_and_finds_nothing_to_repair(
         faults = [*store.maintenance.faults(), *deep_faults(store, catalog(), lambda *_: None)]
     assert asked() <= 4
     assert [fault.text for fault in faults if fault.is_curable] == []
+
+
+def test_rescoring_changes_nothing_of_outputs_that_cannot_be_read(far: Any) -> None:
+    def fingerprints() -> list[tuple[Any, ...]]:
+        statement = "SELECT id, fingerprint, status FROM evaluations ORDER BY id"
+        with Store.open(far.url) as store, store.database.reading() as session:
+            return [tuple(row) for row in session.connection().exec_driver_sql(statement)]
+
+    with Store.open(far.url, "write") as store:
+        with store.database.writing() as session:
+            session.connection().exec_driver_sql("DELETE FROM evaluation_records")  # the metrics are in doubt
+        before = fingerprints()
+        silent(PermissionError("Forbidden"))
+        statuses = [result.status for result in rescore(store, catalog())]
+        assert sorted(statuses) == ["current"] * 2 + ["failed"] * FAR
+        assert fingerprints() == before
+        Unsteady.times = 0
+        assert {result.status for result in rescore(store, catalog())} == {"current"}
+    assert fingerprints() == before
 
 
 def test_a_place_that_answers_late_is_named_while_the_user_waits(
