@@ -195,7 +195,7 @@ class External:
             if locations.is_local(folder):
                 return f"{folder}/{_publish(Path(folder.removeprefix('file://')), f'{kind}-{start}', payload)}"
             uri = f"{folder}/{kind}-{start}-{payload.checksum}.bin"
-            far.repeatedly(lambda: _send(uri, payload.data))
+            far.repeatedly(lambda: _send(uri, payload.data), self.base)
         except (OSError, ImportError, ValueError) as error:
             raise StoreError(f"outputs cannot be written to {folder}: {error}") from error
         return uri
@@ -302,7 +302,7 @@ def delete_uri(uri: str) -> None:
         if locations.is_local(uri):
             Path(locations.path_of(uri)).unlink(missing_ok=True)
             return
-        far.repeatedly(lambda: _delete_far(uri))
+        far.repeatedly(lambda: _delete_far(uri), uri.rsplit("/", 2)[0])
     except (OSError, ImportError, ValueError) as error:
         raise StoreError(f"{uri} cannot be deleted: {error}") from error
 
@@ -330,10 +330,11 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
     try:
         place.check()
         with access_log.watch(None):
-            return once() if locations.is_local(place.uri) else far.repeatedly(once)
+            return once() if locations.is_local(place.uri) else far.read_repeatedly(once, place.base)
     except (OSError, ImportError, ValueError) as error:
         lost = isinstance(error, FileNotFoundError)
-        said = "no such file" if lost and str(error) in place.uri else error  # some libraries report only the path
+        only_path = str(error) in place.uri or locations.is_local(place.uri)  # as some libraries report it
+        said = "no such file" if lost and only_path else error
         kind = LostOutputError if lost else UnreadOutputError
         unread = kind(f"the outputs at {place.uri} cannot be read: {said}")
         unread.silent = place.base if far.is_silence(error, place.uri) else ""

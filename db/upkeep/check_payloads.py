@@ -18,6 +18,8 @@ from testbed.db.upkeep.damage import Fault, Inventory, RowChange
 from testbed.errors import CorruptOutputError, StoreDamagedError, UnreadOutputError
 
 UNKNOWN = "these outputs cannot be checked until their storage answers"
+REMOVE = "remove the evaluation (testbed store remove evaluation) and run it again"
+PURGE = "delete what was removed (testbed store purge)"
 CHANGED = "the stored bytes differ from their checksum"
 
 
@@ -61,7 +63,8 @@ def _check_chunk(known: Inventory, row: dict[str, Any]) -> Iterator[Fault]:
                 known.silent[error.silent] = 0
                 yield Fault(text, lasts=f"{UNKNOWN}; the other files there are skipped")
             else:
-                yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
+                removed = known.evaluations[row["evaluation_id"]].get("hidden_at") is not None
+                yield Fault(text, lasts=f"bring the file back, or {PURGE if removed else REMOVE}")
             return
     else:
         key = {name: row[name] for name in ("evaluation_id", "kind", "start")}

@@ -97,7 +97,7 @@ def _named(store: Store) -> tuple[list[Any], set[str]]:
 def _files(place: str, has_rows: bool) -> Iterable[tuple[str, int, float]]:
     """URI, bytes and time of change of the payloads below a URL, which must exist if rows refer to it."""
     try:
-        root, listed = far.repeatedly(lambda: _listed(place, has_rows))
+        root, listed = far.repeatedly(lambda: _listed(place, has_rows), place)
     except (OSError, ImportError, ValueError) as error:
         raise StoreError(f"the files at {place} cannot be listed: {reason_of(error)}") from error
     for path, about in sorted(listed.items()):

@@ -119,7 +119,7 @@ def _is_there(base: str) -> bool:
     if is_local(base):
         return Path(path_of(base)).is_dir()
     try:
-        far.repeatedly(lambda: _list_bucket(base))
+        far.read_repeatedly(lambda: _list_bucket(base), base)
     except (OSError, ImportError, ValueError):
         return False
     return True

@@ -7,7 +7,8 @@ one transaction, so an interrupted copy resumes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -202,13 +203,17 @@ class _Merge:
                 if known is None:
                     insert_new(session, DatasetRow, [row])
                     known = session.scalars(found).one()
-                    for part in self._batches(SampleRow, SampleRow.dataset_id == dataset_id):
-                        insert_new(session, SampleRow, [{**record, "dataset_id": known} for record in part])
+                    with closing(self._batches(SampleRow, SampleRow.dataset_id == dataset_id)) as parts:
+                        for part in parts:
+                            insert_new(session, SampleRow, [{**record, "dataset_id": known} for record in part])
             self._datasets[dataset_id] = known
         return self._datasets[dataset_id]
 
-    def _batches(self, table: Any, condition: Any, size: int = AT_ONCE) -> Iterator[list[dict[str, Any]]]:
-        """Yields rows of the source; errors of the consumer are not attributed to the source."""
+    def _batches(self, table: Any, condition: Any, size: int = AT_ONCE) -> Generator[list[dict[str, Any]], None, None]:
+        """Yields rows of the source; errors of the consumer are not attributed to the source.
+
+        The consumer closes it. If it were collected after a lost connection, Python would print a traceback.
+        """
         with self.source.database.reading() as session:
             yield from _in_batches(_rows(session, table, condition, size), size)
 
@@ -273,15 +278,16 @@ class _Merge:
     def _copy_parts(self, session: Session, source_id: int, made: EvaluationRow) -> None:
         for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
             size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
-            for part in self._batches(table, table.evaluation_id == source_id, size):
-                new = [{**record, "evaluation_id": made.id} for record in part]
-                for row in new if table is OutputChunkRow else ():
-                    self._move(row, made)
-                for row in new if table is ScoreRow else ():
-                    encoding.verify(_bytes_of(row), row["checksum"], f"score {row['name']}")
-                for row in new if table is CertificateRow else ():
-                    del row["id"]
-                insert_new(session, table, new)
+            with closing(self._batches(table, table.evaluation_id == source_id, size)) as parts:
+                for part in parts:
+                    new = [{**record, "evaluation_id": made.id} for record in part]
+                    for row in new if table is OutputChunkRow else ():
+                        self._move(row, made)
+                    for row in new if table is ScoreRow else ():
+                        encoding.verify(_bytes_of(row), row["checksum"], f"score {row['name']}")
+                    for row in new if table is CertificateRow else ():
+                        del row["id"]
+                    insert_new(session, table, new)
 
     def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
         """Copies outputs to the target's location.

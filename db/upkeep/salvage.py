@@ -14,7 +14,7 @@ from testbed.db.connection.sqlite_file import opener
 from testbed.db.connection.urls import display_url, resolve_url
 from testbed.db.store import Store
 from testbed.db.tables import Base
-from testbed.errors import StoreError
+from testbed.errors import StoreError, StoreFullError
 
 _MOST_FAILURES = 20_000  # per table; after more failures, the rest of the table counts as lost
 
@@ -44,6 +44,8 @@ def backup(url: str | None, target: Path) -> None:
         ):
             old.backup(new)
         unfinished.replace(target)
+    except StoreFullError:  # only the copy grows
+        raise StoreFullError(f"no space left for {target}. Free some space, then run the same command again.") from None
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:

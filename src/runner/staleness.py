@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from testbed.calls import reason_of
 from testbed.certificates import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate
 from testbed.db.store import Store
 from testbed.entities import Evaluation
+from testbed.errors import CorruptOutputError
 from testbed.execution.progress import Progress
 from testbed.execution.records import RunRecords
 from testbed.execution.report import CheckResult
@@ -22,8 +22,8 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import may_differ
 from testbed.runner.recompute import ENOUGH, SAMPLES, Amount, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate, find_stale_candidates, in_order
-from testbed.scoring.changes import SHOWN, ScoreChanges
-from testbed.scoring.finish import changes
+from testbed.scoring.changes import SHOWN
+from testbed.scoring.finish import changes_in_doubt
 from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
 from testbed.tracing.own_code import is_own_class
@@ -169,11 +169,12 @@ class StalenessChecker:
         found = self._recomputation().compare(chosen, Amount(max(SAMPLES, min(ENOUGH, MOST_SAMPLES // len(chosen)))))
         for candidate, certificate in zip(chosen, found, strict=True):
             self._checked.add(candidate.evaluation.id)
+            if not isinstance(certificate, str):
+                certificate = self._with_metrics(candidate, certificate)
             if isinstance(certificate, str):
                 self._unchecked[candidate.evaluation.id] = certificate
                 self._add(candidate, "not checked", reason=certificate)
                 continue
-            certificate = self._with_metrics(candidate, certificate)
             edited = self.records.today.edited(self.records.of(candidate.cell, candidate.record))
             if certificate.equal and edited:  # what ran again may be what is in memory
                 self._leave(candidate, f"{edited[0]} {EDITED}")
@@ -190,11 +191,15 @@ class StalenessChecker:
         changed = [self._apply(candidate, certificate) for candidate, certificate in results]
         return any(changed)
 
-    def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate:
+    def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate | str:
+        """Adds a check of the metrics to a certificate; the reason, if stored values cannot be read."""
         because = tuple(candidate.differences)
         noted: dict[str, Any] = {}
         if self._metrics_in_doubt(candidate) and certificate.equal:
-            found = self._metric_changes(candidate)
+            try:
+                found = changes_in_doubt(self.store, self.catalog, candidate.evaluation.id)
+            except CorruptOutputError as error:
+                return str(error)
             certificate = replace(certificate, same_metrics=found.same)
             noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
             if found.same:
@@ -251,13 +256,6 @@ class StalenessChecker:
             or is_own_class(type(get_task(opened.setting.task)))
             or self.records.today.code_differs(candidate.record)
         )
-
-    def _metric_changes(self, candidate: StaleCandidate) -> ScoreChanges:
-        """Compares today's metrics of the stored outputs with the stored ones."""
-        try:
-            return changes(self.store, self.catalog, candidate.evaluation.id)
-        except Exception as error:  # a setting's own metrics_fn may raise anything; rescoring will report it
-            return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
 
     def _refuse_unchecked(self, plan: Plan) -> None:
         """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""

@@ -26,7 +26,7 @@ from testbed.scoring.changes import SHOWN
 from testbed.scoring.finish import changes
 
 # An error while scoring, such as a place that does not answer or a package that is missing, proves no damage.
-_UNPROVEN = "its stored metrics stay; see testbed rescore"
+_UNPROVEN = "its stored metrics stay"
 log = logging.getLogger("testbed")
 
 

@@ -113,6 +113,20 @@ def changes(store: Store, catalog: Catalog, evaluation_id: int, details: bool = 
     return compared(store, evaluation_id, *compute_scores(store, catalog, evaluation_id), details=details)
 
 
+def changes_in_doubt(store: Store, catalog: Catalog, evaluation_id: int) -> ScoreChanges:
+    """Returns `changes`; metrics that today's code cannot compute count as differing.
+
+    Raises:
+        StoreError: If stored values cannot be read, which does not mean that today's metrics differ.
+    """
+    try:
+        return changes(store, catalog, evaluation_id)
+    except Exception as error:  # a setting's own metrics_fn may raise anything; scoring anew will report it
+        if isinstance(error, StoreError) and not isinstance(error, LackingEmbeddingsError):
+            raise
+        return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
+
+
 def _refused(outputs: Any) -> list[Metric]:
     """The metric `REFUSED` of stored answers, also for each reason; nothing where no answer was refused.
 

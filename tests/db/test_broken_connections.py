@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,8 @@ from cli_world import in_process
 from testbed.db import parts
 from testbed.db.connection import retry
 from testbed.db.store import Store, upgrade
+from testbed.db.tables import OutputChunkRow
+from testbed.db.upkeep import merge as merging
 from testbed.db.upkeep.garbage import garbage
 from testbed.db.upkeep.merge import merge
 from testbed.errors import StoreError, StoreUnreachableError
@@ -186,6 +190,30 @@ def test_every_statement_breaks_once_and_nothing_is_lost(
         assert content(url) == expected
     print(f"{name}: {breaker.broken} broken connections")
     assert breaker.broken > 5
+
+
+def test_copying_prints_no_traceback_where_the_connections_to_both_stores_break(
+    lab: Lab, unbroken: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = unbroken("merge and copy")
+    printed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    insert, broken = merging.insert_new, []
+
+    def break_once(session: Any, table: Any, rows: Any) -> None:
+        if table is OutputChunkRow and not broken:
+            with psycopg.connect(lab.server) as connection:
+                ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ANY(%s)"
+                broken.extend(connection.execute(ended, [[_name(url), lab.templates["sound"]]]))
+        insert(session, table, rows)
+
+    monkeypatch.setattr(merging, "insert_new", break_once)
+    with postgres_server.database(lab.server, lab.templates["empty"]) as url:
+        merge_into(lab, url)
+        assert content(url) == expected
+    assert len(broken) > 1
+    gc.collect()
+    assert printed == []
 
 
 def test_rows_that_are_read_one_by_one_are_all_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

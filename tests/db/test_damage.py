@@ -15,6 +15,7 @@ from cli_world import in_process
 from stored_cells import damage, overwrite
 
 from testbed.db.store import Store
+from testbed.db.upkeep import salvage
 from testbed.errors import StoreError
 
 # An evaluation with logits, scores and metrics of its own, one that is derived, and their names.
@@ -280,6 +281,22 @@ def test_a_backup_is_the_store_as_it_was(lab: Path, tmp_path: Path, db: Any) -> 
     assert (code, said) == (1, f"Error: {tmp_path / 'copy.db'} exists already; give the path of a new file\n")
     code, said = db("store", "backup", tmp_path / "none" / "copy.db", "--db-url", lab)
     assert (code, len(said.splitlines())) == (1, 1)
+
+
+def test_a_backup_to_a_full_disk_names_the_copy(
+    lab: Path, tmp_path: Path, db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(sqlite3.Connection):
+        def backup(self, *given: Any, **more: Any) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(salvage, "opener", lambda path, mode: lambda: sqlite3.connect(path, factory=Full))
+    code, said = db("store", "backup", tmp_path / "copy.db", "--db-url", lab)
+    assert (code, said) == (
+        1,
+        f"Error: no space left for {tmp_path / 'copy.db'}. Free some space, then run the same command again.\n",
+    )
+    assert list(tmp_path.glob("copy.db*")) == []
 
 
 @pytest.mark.parametrize(("words", "told"), [("backup", "pg_dump"), ("salvage", "backup")])

@@ -116,3 +116,19 @@ def test_a_file_that_may_not_be_read_is_not_lost(lab: Any, unfinished: Path, mon
             patch.setattr("testbed.db.payloads.encoding.os.open", forbidden)
             assert forget_lost(store.database, evaluation.id) == (0, "")
         assert store.outputs.stored_ranges([evaluation.id])[evaluation.id] == [(0, COUNT)]
+
+
+def test_the_advice_of_a_check_leads_to_a_sound_store(lab: Any, unfinished: Path) -> None:
+    assert run_again(lab, unfinished).ok
+    for file in unfinished.glob("*/*.bin"):
+        file.unlink()
+    with Store.open(lab.url, "write") as store:
+        (first, *_) = store.maintenance.check()
+        assert "cannot be read: no such file; bring the file back, or remove the evaluation" in first
+        assert store.removal.hide("toy", "toy-all") == 1
+    assert run_again(lab, unfinished).ok
+    with Store.open(lab.url, "write") as store:
+        (first, *_) = store.maintenance.check()
+        assert first.endswith("bring the file back, or delete what was removed (testbed store purge)")
+        store.removal.purge()
+        assert list(store.maintenance.check()) == []

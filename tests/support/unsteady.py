@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 import fsspec
@@ -28,6 +29,7 @@ class Unsteady(MemoryFileSystem):
     error: Any = None
     times = 0
     cut = 0  # so many answers end early, without an error
+    seconds = 0.0  # an answer takes so long
 
     @classmethod
     def fail(cls) -> None:
@@ -37,6 +39,7 @@ class Unsteady(MemoryFileSystem):
 
     def _open(self, path: str, mode: str = "rb", **more: Any) -> Any:
         self.fail()
+        time.sleep(self.seconds)
         file = super()._open(path, mode, **more)
         if mode == "rb" and Unsteady.cut:
             Unsteady.cut -= 1
@@ -56,9 +59,10 @@ class Unsteady(MemoryFileSystem):
 
 
 def register_unsteady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes URLs of ``unsteady://`` known; nothing fails there yet, and nobody waits before trying again."""
+    """Makes URLs of ``unsteady://`` known; nothing fails there yet, and nothing waits before it is tried again."""
     fsspec.register_implementation("unsteady", Unsteady, clobber=True)
     monkeypatch.setattr("testbed.db.payloads.far.PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("testbed.db.payloads.far.REST", 0.0)
     monkeypatch.setattr("testbed.db.payloads.far._given_up", False)
     for name, value in (("times", 0), ("cut", 0), ("error", ClientError("the payload is not completed"))):
         monkeypatch.setattr(Unsteady, name, value)
