@@ -143,7 +143,7 @@ def _edits(imported: int) -> dict[str, str]:
     """
     distributions = {top: name for name, (_, tops) in _recorded().items() for top in tops}
     edited: dict[str, list[str]] = {}
-    for name, module in sorted(sys.modules.items()):
+    for name, module in sorted(sys.modules.copy().items()):
         file = getattr(module, "__dict__", {}).get("__file__")
         distribution = distributions.get(name.partition(".")[0])
         if distribution and isinstance(file, str) and file.endswith(".py") and (content := _edited(file, distribution)):
