@@ -14,13 +14,13 @@ from string import ascii_uppercase
 
 from testbed.answers import languages
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.decisions import approved, denied, last_word, without_list, without_suppositions
+from testbed.answers.decisions import approved, denied, last_word, without_list, without_suppositions, without_survey
 from testbed.answers.named_options import DENIED_CLAUSE, LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import UNREAD, Verdict
-from testbed.answers.yes_no import yes_no
+from testbed.answers.yes_no import turned, yes_no
 
 _NOTHING = "nothing"  # read where it takes back what it named
 _BARE = r"(?=[\"'`*_(\[]*(?:option\s+)?(?-i:[A-Z])(?![\w'])(?!\s+(?!because|since|as|is|\()[a-z]))"  # a letter follows
@@ -147,7 +147,7 @@ def _differs_from_what_follows(named: Options, final: str) -> bool:
 
 def _read(named: Options, final: str) -> Found | None:
     """The option that a text names, wherever it does."""
-    rest = without_suppositions(without_list(final, named.texts))
+    rest = without_survey(without_suppositions(without_list(final, named.texts)), named.texts)
     return (
         _first_of(named, marked(final), "marked")
         or named.whole(rest)
@@ -173,6 +173,9 @@ def _last_said(named: Options, final: str) -> Found | None:
         option = _read(named, after) if after else None
         stands = option is None and (marked(final) or _STANDS.search(after))
         return None if stands else option or (_NOTHING, "none")
+    word, alone = turned(final) or ("", False)
+    if alone and (option := named.whole(word)):  # "Yes … actually no, …", where Yes and No are options
+        return option
     first = _IT_IS.sub("", _SENTENCE.split(after, maxsplit=1)[0], count=1)
     return named.whole(first) or _first_of(named, marked(after), "marked") or _stated(named, after)
 

@@ -77,6 +77,18 @@ _SUPPOSED = re.compile(
     r"[\"'*(]*(?P<then>[A-Z])(?![\w'])"
     r"|(?<![\w'])(?P<first>[A-Z])[\"'*)]*\s+would\s+(?:be|have\s+been)\b(?=[^.;\n]{0,60}\bif\s+(?!I\b|we\b))"
 )  # what an answer would be in another case
+_SURVEY = re.compile(
+    r"(?:\b(?:let(?:'s|\s+me|\s+us)|i(?:'ll|\s+will)|we(?:'ll|\s+will|\s+can|\s+need\s+to|\s+should|\s+must)?|to|by)\b[^.:\n]{0,60}?\b"
+    r"(?:analy[sz]|evaluat|consider|examin|check|compar|assess|review|discuss|look|go\w*\s+(?:through|over)|break)\w*\b"
+    r"[^.:\n]{0,40}\b(?:options?|choices?|answers|alternatives)|\banalysis\s+of\s+(?:\w+\s+){0,2}(?:options|choices)"
+    r"|\boptions?\s+analysis|逐[一个项]+分析)\b[^.:\n]{0,60}[.:\n]",
+    re.IGNORECASE,
+)  # "Let's consider each option:"
+_SURVEYED = re.compile(
+    rf"\s*(?:\d{{1,2}}[.)])?{_MARKUP}{{0,12}}(?:(?:option|choice)\s+)?(?-i:([A-Z]))(?=[.):*,–—-]|\s+[(–—-])"
+    r"[^\n]*(?:\n(?=[ \t]*[-*•+]\s|[ \t]{2})[^\n]*)*",
+    re.IGNORECASE,
+)
 _JUDGED = re.compile(
     r"[\s:;*_|().,–—-]{0,12}(?:(?:this|it|that)\s+)?(?:is\s+|looks\s+|seems\s+)?"
     r"(?:(?P<wrong>(?:incorrect|wrong|false|no|not)\b|[❌✗✘✖])|(?:correct|right|true|yes)\b|[✅✓✔☑])",
@@ -115,6 +127,19 @@ def approved(text: str, choices: Mapping[str, str]) -> str | None:
         verdicts[item[1]] = judged["wrong"] is None
     right = [letter for letter, correct in verdicts.items() if correct]
     return right[0] if len(right) == 1 and set(verdicts) == set(choices) else None
+
+
+def without_survey(text: str, choices: Mapping[str, str]) -> str:
+    """A text without an announced look at each option that does not reach the last, as of a truncated answer."""
+    announced = _SURVEY.search(text)
+    if announced is None:
+        return text
+    place, looked_at = announced.end(), []
+    while item := _SURVEYED.match(text, place):
+        place = item.end()
+        looked_at.append(item[1])
+    truncated = looked_at[:1] == [*choices][:1] and not set(choices) <= set(looked_at)
+    return f"{text[: announced.start()]}\n{text[place:]}".strip() if truncated else text
 
 
 def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:

@@ -21,6 +21,9 @@ _HEAD = re.compile(r"([A-Za-z])(?![A-Za-z0-9_']|\s*[\^*+=<>]\s*[\w\\{(]|/\w)|([A
 _AND = re.compile(
     r"[\s\"'`*_)}\]>$]*(?:\s|,|/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
 )
+_AND_ITEM = re.compile(  # "A. cat and C. bird"
+    r"[\s\"'`*_)}\]>$]*(?:/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
+)
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
 _SUFFIX = r"(?:[dt][iıuü]r|dir|dır)\b"  # Turkish "is": B'dir
 _LETTER = re.compile(
@@ -28,6 +31,7 @@ _LETTER = re.compile(
     rf"([A-Z])(?![\w&+#^_]|-\w|\.\w|'(?!{_SUFFIX})\w|/\w|\s*[\^*<>+=/]\s*[\w\\{{(])"
 )
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
+_ITEM_MARK = re.compile(r"[\s.:)\]*\-–—,(\"'`]+")
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 NOT_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than"
@@ -159,9 +163,22 @@ class Options:
         letter = letter.upper()
         if letter not in self.texts or _is_word(letter, rest) or NOT_AFTER.match(rest):
             return None
-        other = _AND.match(rest)
-        several = other and other.group(1) in self.texts and not _is_word(other.group(1), rest[other.end() :])
-        return (SEVERAL if several and other and other.group(1) != letter else letter), "letter"
+        several = self._joined(letter, _AND.match(rest), rest) or self._joined(letter, *self._after_item(letter, rest))
+        return (SEVERAL if several else letter), "letter"
+
+    def _joined(self, letter: str, other: re.Match[str] | None, text: str) -> bool:
+        """Checks whether a match is the letter of another option."""
+        after = text[other.end() :] if other else ""
+        return other is not None and other[1] in self.texts and not _is_word(other[1], after) and other[1] != letter
+
+    def _after_item(self, letter: str, rest: str) -> tuple[re.Match[str] | None, str]:
+        """Matches a further option after the text of the first."""
+        item, text = _ITEM_MARK.match(rest), self.texts[letter]
+        place = item.end() if item and text else 0
+        if not text or rest[place : place + len(text)].lower() != text.lower():
+            return None, rest
+        match = _AND_ITEM.match(rest, place + len(text))
+        return (match if match and not NOT_AFTER.match(rest[match.end() :]) else None), rest
 
     def by_text(self, text: str, longest: int) -> Found | None:
         """Returns the option if the text of exactly one is in a text of at most `longest` words."""

@@ -23,12 +23,17 @@ _SAID = re.compile(
 _WORD = re.compile(r"(?<![\w'-])(yes|no)(?![\w'-])", re.IGNORECASE)
 _EITHER = re.compile(rf"(?:{_ANY})[\"'*]*\s*(?:{languages.OR}|/|\|)\s*[\"'*]*(?:{_ANY})(?!\w)", re.IGNORECASE)
 _DENIED = re.compile(
-    r"(?:\b(?:can)?not|n't|\bnever|\bneither|\bnor|\bbut|\brather than|\binstead of)"
+    r"(?:\b(?:can)?not|n't|\bnever|\bneither|\bnor|\b(?:any\w*|every\w*|all)\s+but|\brather than|\binstead of)"
     r"\s+(?:(?:say|be|a|to|necessarily)\s+)*[\"'*]*(?:yes|no)\b",
     re.IGNORECASE,
 )
 _BUT = re.compile(
     r"\b(?:but|and|yet)\s+(?:also\s+)?(yes\b|no(?=\W*$|[,.;]))|[.…;:!?,–—-]\s*(yes|no)\W*$|[.!] +(yes|no)(?=[,.!])",
+    re.IGNORECASE,
+)
+_TURNED = re.compile(  # "Yes … actually no, it is a wolf": a word of its own, or the beginning of a sentence
+    r"[,.;:!?…–—-]\s*(?:actually|sorry|rather|or rather|i meant?|hmm+)[\s,.:;!—–-]+"
+    rf"(?:(?P<word>{_ANY})(?=\s*(?:[,.;:!—–-]|\Z))|(?P<begins>yes|no)\s)",
     re.IGNORECASE,
 )
 _LAST_CLAUSE = re.compile(r"[.…;:!,–—]\s*([^.…;:!?,–—]+)\W*\Z")
@@ -56,10 +61,19 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
         reading = _read(after) if surely else _short(after)
         if reading[0] is not None or surely:
             return reading
+        word, alone = turned(final) or (None, False)
+        if word and (alone or word != _read(final)[0]):
+            return (word, "word") if alone else (None, "none")
         last = _LAST_CLAUSE.search(final)
         if last and final[: last.start()].strip(EDGES).lower() not in _MEANT and (reading := _short(last[1]))[0]:
             return reading
     return _read(final)
+
+
+def turned(text: str) -> tuple[str, bool] | None:
+    """Returns Yes or No after the last turn of a text; and whether it is a word of its own: "Yes … actually no, …"."""
+    turns = [*_TURNED.finditer(text)]
+    return (_MEANT[(turns[-1]["word"] or turns[-1]["begins"]).lower()], bool(turns[-1]["word"])) if turns else None
 
 
 def _short(text: str) -> tuple[str | None, str]:
@@ -79,9 +93,10 @@ def _read(final: str) -> tuple[str | None, str]:
     stated = [match.group(1).lower() for match in statements(_SAID, final)]
     if stated:
         return _MEANT[stated[-1]], "answer is"
-    last = final.rpartition("\n")[2].strip(EDGES).lower()
-    if last in _MEANT:
-        return _MEANT[last], "last line"
+    lines = [line.strip(EDGES).lower() for line in final.split("\n")]
+    if lines[-1] in _MEANT:
+        several = len({_MEANT[line] for line in lines if line in _MEANT}) > 1
+        return (None, "none") if several else (_MEANT[lines[-1]], "last line")
     first = _FIRST.match(final.lstrip(EDGES))
     if first and first.group().lower() in _MEANT:
         said = _MEANT[first.group().lower()]

@@ -1,18 +1,21 @@
 """The installed distributions: their versions, their content, and which of them have a module that is imported.
 
 The content is a digest of a distribution's ``RECORD`` of its files, without those that an installer writes
-(scripts, compiled code, the metadata), which differ from environment to environment.
+(scripts, compiled code, the metadata), which differ from environment to environment. Imported Python code that was
+edited since its installation is added.
 """
 
 from __future__ import annotations
 
+import base64
 import glob
+import hashlib
 import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +53,13 @@ def installed_versions() -> dict[str, str]:
 
 def releases(names: Iterable[str]) -> dict[str, str]:
     """The version and the content of distributions, such as ``2.14.1 3b8f0c21``; of those that are installed."""
-    versions, known = installed_versions(), _recorded()
+    versions, known, edits = installed_versions(), _recorded(), _edits(len(sys.modules))
     found: dict[str, str] = {}
     for name in sorted(set(names)):
         if name in versions:
-            found[name] = f"{versions[name]} {known[name][0] if name in known else _unrecorded(name)}"
+            found[name] = (
+                f"{versions[name]} {known[name][0] if name in known else _unrecorded(name)}{edits.get(name, '')}"
+            )
         elif name.endswith(LOOSE) and (content := _loose(name.removesuffix(LOOSE))):
             found[name] = content
     return found
@@ -127,6 +132,40 @@ def _loose(top: str) -> str:
         if own_code.is_library_file(file) and not own_code.is_standard_file(file) and (found := _digest(folder, [top])):
             return found
     return ""
+
+
+@lru_cache(1)
+def _edits(imported: int) -> dict[str, str]:
+    """A digest of the imported code of each distribution that was edited since it was installed.
+
+    Args:
+        imported: How many modules are imported: each is looked at once.
+    """
+    distributions = {top: name for name, (_, tops) in _recorded().items() for top in tops}
+    edited: dict[str, list[str]] = {}
+    for name, module in sorted(sys.modules.copy().items()):
+        file = getattr(module, "__dict__", {}).get("__file__")
+        distribution = distributions.get(name.partition(".")[0])
+        if distribution and isinstance(file, str) and file.endswith(".py") and (content := _edited(file, distribution)):
+            edited.setdefault(distribution, []).append(content)
+    return {name: f" edited {digest_bytes(' '.join(contents).encode())[:12]}" for name, contents in edited.items()}
+
+
+@cache
+def _edited(file: str, distribution: str) -> str:
+    """The digest of a file that is newer than the record of its distribution and differs from it; else empty."""
+    record = Path(installed()[distribution][1]) / "RECORD"
+    try:
+        if os.stat(file).st_mtime_ns <= os.stat(record).st_mtime_ns:
+            return ""
+        digest = hashlib.sha256(Path(file).read_bytes()).digest()
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    name = f"{os.path.relpath(file, record.parent.parent)},"
+    listed = [line for line in lines if line.startswith(name)]
+    installed_as = f"{name}sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')},"
+    return "" if not listed or listed[0].startswith(installed_as) else digest.hex()
 
 
 def _digest(folder: Path, tops: Iterable[str]) -> str:

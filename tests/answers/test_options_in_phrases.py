@@ -111,10 +111,23 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("B. Wait, let me check. Yes, that is right.", "B"), ("B. There are actually two of them.", "B"),
     ]),
     (ANIMALS, "several", [
+        ("The answer is (A) cat and (C) bird.", NO), ("Answer: A. cat or B. dog", NO),
+        ("The answer is B. dog and A is wrong", "B"),
         ("A or B", NO), ("A and B", NO), ("A/B", NO), ("Both A and B", NO), ("B, C", NO), ("AB", NO),
         ("either the cat or the dog", NO),
         ("It could be A, B or C", NO), ("B. cat", NO), ("(A) dog", NO),
         ("The answer is B. cat", NO), ("cat, dog", NO), ("The answer is A or B.", NO), ("\\boxed{A, B}", NO),
+    ]),
+    (ANIMALS, "truncated looks at each option", [
+        ("Let me consider the options one by one.\nA. cat: the animal has whiskers", NO),
+        ("Let's analyze each option:\n\n**A. cat**\n- It has whiskers.\n- A cat", NO),
+        ("To find the answer, evaluate every choice:\n- A) cat – the picture", NO),
+        ("We look at all options:\nA. cat: no\nB. dog: it barks\nSo B.", "B"),
+        ("Let's analyze the options.\n\n**Answer:**\nB. dog", "B"), ("Best option:\nA. cat", "A"),
+        ("I checked each option. A. cat", "A"),
+    ]),
+    (("Yes", "No", "Unclear", "Both"), "turns", [
+        ("Yes... actually no.", "B"), ("Yes. Actually, there are two.", "A"),
     ]),
     (ANIMALS, "other words", [
         ("catalog", NO), ("hotdog", NO), ("A^2 + B^2", NO), ("vitamin B12", NO), ("B = 5", NO), ("Plan B-2", NO),

@@ -5,6 +5,9 @@ A module is written to a folder and imported; `new_process` stands for Python's 
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib
 import importlib.machinery
 import os
 import shutil
@@ -12,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import textwrap
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -541,6 +545,36 @@ def test_a_library_without_a_record_has_a_release(
         cache.cache_clear()
     assert len(found) == 2
     assert all(each.startswith("1.0 ") for each in found)
+
+
+def test_a_library_that_was_edited_in_place_has_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing the same text again changes nothing."""
+    info, text = tmp_path / "labfx-1.0.dist-info", b"FACTOR = 0.5"
+    info.mkdir()
+    (tmp_path / "labfx.py").write_bytes(text)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).decode().rstrip("=")
+    (info / "RECORD").write_text(f"labfx.py,sha256={digest},{len(text)}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    caches: list[Any] = [libraries.installed, libraries._recorded, libraries._edits, libraries._edited]
+    later = time.time() + 60
+    releases = []
+    for content in (text, text, b"FACTOR = 0.8"):
+        for cache in caches:
+            cache.cache_clear()
+        importlib.import_module("labfx")
+        releases.append(libraries.releases(["labfx"])["labfx"])
+        (tmp_path / "labfx.py").write_bytes(content)
+        os.utime(tmp_path / "labfx.py", (later, later))
+    for cache in caches:
+        cache.cache_clear()
+    releases.append(libraries.releases(["labfx"])["labfx"])
+    monkeypatch.undo()
+    sys.modules.pop("labfx")
+    for cache in caches:
+        cache.cache_clear()
+    assert releases[0] == releases[1] == releases[2] != releases[3]
 
 
 def test_a_module_that_was_put_among_libraries_by_hand_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

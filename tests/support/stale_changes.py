@@ -427,6 +427,35 @@ READ = (
         described=False,
     ),
     Change(
+        "a picture that a configuration names and torchvision reads",
+        SETTING,
+        "import json\n"
+        "def g(x):\n"
+        "    from torchvision.io import decode_image\n"
+        '    return x * decode_image(FOLDER + "/" + json.loads(Path(FOLDER, "c.json").read_text())["overlay"]) / 255\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={
+            "c.json": '{"overlay": "over@@.png"}',
+            "make_@@.py": (
+                "from PIL import Image\nfrom stale_base import pixels\n\n"
+                'Image.fromarray(pixels()[3] // 1).save("over@@.png")\n'
+            ),
+        },
+        make=("make_@@.py", "// 1", "// 9"),
+        described=False,
+    ),
+    Change(
+        "a file in the command of a program",
+        SETTING,
+        "import subprocess\n"
+        "def g(x):\n"
+        '    return x * float(subprocess.run("cat k.txt", shell=True, cwd=FOLDER, capture_output=True).stdout)\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"k.txt": "0.5"},
+        written={"k.txt": "0.8"},
+        described=False,
+    ),
+    Change(
         "a file that the model's transform reads",
         MODEL,
         "def transform(image):\n"

@@ -52,7 +52,7 @@ _SCORE = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"(?P<said>[\d.,]*\d(?:\s*/\s*1(?:\.0+)?)?|[^\W\d_]{4,})[*_`\"']*(?:\s+[–—-]\s|[:;,]\s|\s+\(|\s+because\b)(?P<why>.*)"
+    r"(?P<said>[\d.,]*\d(?:\s*/\s*1(?:\.0+)?)?|[^\W\d_]{4,})[*_`\"']*(?:\s+[–—-]\s|[.:;,!]\s|\s+\(|\s+because\b)(?P<why>.*)"
 )
 _LABEL_SCALE = re.compile(r"\s*\(([^()]{1,40})\)(?=\s*[:=])")
 _OTHER_VERDICT = re.compile(
