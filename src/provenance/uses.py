@@ -75,7 +75,7 @@ _LONGEST = 255  # characters of a text that is taken for the name of a file
 _NAME = re.compile(r"[\w.~+\-/ ]+")
 _WORD = re.compile(r"[\w.~+\-/]+")
 _LONGEST_CONFIGURATION = 1 << 16  # bytes
-_MOST_CONFIGURATIONS = 100  # files; more are data
+_MOST_CONFIGURATIONS = 20  # files; more are data
 _MOST_WORDS = 500  # of a configuration; one with more is a list of data
 _DEPTH = 3  # folders in one another, each named by a text of its own
 
@@ -97,7 +97,7 @@ def named_files(source: str) -> frozenset[str]:
 def _named_files(source: str, stamp: str) -> frozenset[str]:
     texts = _texts_of(source)
     names = {text for text in texts if text.strip("./ ") and len(text) < _LONGEST and _NAME.fullmatch(text)}
-    names |= {word for text in names if " " in text for word in text.split() if word.strip("./")}  # of a command
+    names |= {word for text in names if " " in text for word in text.split() if "." in word.strip(".")}  # of a command
     folders = {os.path.dirname(source), access_log.working_folder()}
     for _ in range(_DEPTH):
         folders |= {place for place in _places(folders, names) if os.path.isdir(place)}
