@@ -130,6 +130,8 @@ def test_a_missing_result_decides_nothing(store, gate):
         ("margin: 2\nrules: [{setting: 3}]\n", "rule 1: expected a setting or a pattern, got 3"),
         ("margin: 2\nrules: [{on: val}]\n", "rule 1: unknown key True"),  # what YAML takes "on" for
         ("margin: 1%\nrules: [val]\n", "got '1%'; write it without %: margins are in points, alpha is a fraction"),
+        ("margin: 1:30\nrules: [val]\n", "margin: expected a number of 0 or more, got '1:30'"),  # 90 in YAML 1.1
+        ("margin: 1_0\nrules: [val]\n", "margin: expected a number of 0 or more, got '1_0'"),
         ("[1, 2", "cannot be read as YAML"),
         ("- 1", "expected alpha, margin, parameters, rules, got [1]"),
         ("margin: 2\nrules: [nothing*]\n", "nothing*"),
@@ -162,6 +164,12 @@ def test_a_key_that_is_given_twice_is_refused_wherever_it_is(gate, policy, key):
     done = gate(policy, "same")
     assert done.returncode == 2
     assert f"{key} is given twice (line " in done.stderr
+
+
+def test_a_margin_is_the_number_that_people_read(gate):
+    for written, margin in (("010", 10), ("1e1", 10), ("08", 8), ("+2", 2), (".5", 0.5)):
+        judged = json.loads(gate(f"margin: {written}\nrules: [val]\n", "same", "--json").stdout)
+        assert judged["rules"][0]["margin"] == margin, written
 
 
 def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
