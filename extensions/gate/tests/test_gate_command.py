@@ -184,7 +184,20 @@ def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
 def test_rules_that_judge_the_same_are_named(gate):
     several = "several rules judge val: none of them replaces another, each has to hold"
     assert several in gate("margin: 1\nrules: [v*, {setting: val, margin: 9}]\n", "same").stderr
+    assert several in gate("margin: 1\nrules: [val, {setting: val, score: top1}]\n", "same").stderr
     assert "several rules" not in gate("margin: 1\nrules: [val, {setting: val, tier: should}]\n", "same").stderr
+
+
+def test_a_rule_about_another_score_names_it(gate):
+    done = gate("margin: 2\nrules: [val, {setting: val, score: top1}]\n", "worse")
+    assert "on val (−15.00); val, top1 (−15.00)." in done.stdout.splitlines()[0]
+
+
+def test_a_rule_does_not_turn_round_a_score_that_says_what_is_better(gate):
+    done = gate("margin: 2\nrules: [{setting: val, better: lower}]\n", "worse")
+    assert done.returncode == 2
+    assert "val: the rule says better: lower, but top1 declares that higher is better" in done.stderr
+    assert gate("margin: 2\nrules: [{setting: val, better: higher}]\n", "same").returncode == 0
 
 
 def test_advice_names_the_keys_of_a_rule(store, gate):
