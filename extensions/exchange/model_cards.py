@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-import yaml
-
 from testbed.data.libraries.huggingface import parse_name
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError, TestbedError
 from testbed.metric_specs import main_metric, spec_of
 from testbed.stored_results.measured_cells import MeasuredCell
-from testbed.yamltext import YamlError, from_yaml
+from testbed.yamltext import YamlError, from_yaml, to_yaml
 
 INDEX = "model-index"
 UNKNOWN = "unknown"  # id of a data set without a declared one
@@ -141,7 +139,7 @@ def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md")
     newline = "\r\n" if "\r\n" in start else "\n"
     held = _loaded(front, name)
     merged = _merged(held.get(INDEX), index, name)
-    block = as_yaml({INDEX: merged}).rstrip("\n")
+    block = to_yaml({INDEX: merged}).rstrip("\n")
     lines = front.split(newline) if front else []
     first, last = _place(lines)
     made = newline.join([*lines[:first], *block.split("\n"), *lines[last:]])
@@ -153,11 +151,6 @@ def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md")
     if not fits:
         raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a separate block")
     return card
-
-
-def as_yaml(value: Any) -> str:
-    """A value as YAML."""
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:

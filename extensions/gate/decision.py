@@ -3,8 +3,8 @@
 There are three verdicts for each setting: the candidate **holds** the margin (shown), **loses** more (shown),
 or neither is shown and it stays **open**. The gate passes if all required margins hold: each of these claims is
 wrong with probability α, and so is all of them together (an intersection-union test: Berger 1982). It fails if a larger
-loss is shown for one of them, with p-values adjusted by Holm (1979) over the tier, so that a\ngood candidate fails with
-probability at most α.
+loss is shown for one of them, with p-values adjusted by Holm (1979) over the tier, so that a good candidate
+fails with probability at most α.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, TestbedError
 from testbed.extensions.gate.policy import MUST, Policy, Rule
+from testbed.metric_specs import HIGHER, LOWER
 from testbed.metrics.inference.noninferiority import Change, change
 from testbed.metrics.inference.paired import holm
 from testbed.stored_results.main_scores import larger_is_better, main_score, score_spec
@@ -138,6 +139,8 @@ def _cases(
         spec = score_spec(store, cells.values(), score)
         table = side_by_side(store, samples, setting, cells, score, told)
         larger = larger_is_better(spec, rule.better)
+        if spec.better in (HIGHER, LOWER) and larger != larger_is_better(spec):
+            raise DataError(f"the rule says better: {rule.better}, but {score} declares that {spec.better} is better")
         by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
         yield RuleVerdict(rule, setting, MISSING, why=in_policy(str(error))), None

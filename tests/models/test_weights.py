@@ -30,7 +30,7 @@ from testbed.models.base.weights import (
     of_state,
     require_host,
 )
-from testbed.models.loading.checkpoint_file import load_state_dict
+from testbed.models.loading.checkpoint_file import load_state_dict, open_checkpoint
 from testbed.models.model_base import Model, StandardTransform
 
 
@@ -546,6 +546,16 @@ def test_an_unreadable_file_gives_one_line_that_names_it(tmp_path, name, kind):
     assert "\n" not in str(caught.value)
     words = {"missing": "does not exist", "folder": "is a folder"}.get(kind, "cannot be read as weights")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_a_file_that_is_cut_off_is_said_to_be_wherever_it_ends(tmp_path, content):
+    whole = saved(tmp_path, {"weight": torch.zeros(100_000)}).read_bytes()
+    path = tmp_path / "cut.pth"
+    for length in (10, 500, 5_000, 50_000, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(WeightsError, match="was not written to its end"):
+            open_checkpoint(path, content)
 
 
 def test_the_malicious_pickle_works_where_it_is_let(tmp_path):

@@ -10,6 +10,7 @@ import click
 from testbed.cli.options.stored import model_argument, note, note_counts, settings_option
 from testbed.console.options import ManyWords, store_command
 from testbed.errors import TestbedError
+from testbed.yamltext import to_yaml
 
 
 @store_command
@@ -83,9 +84,9 @@ def command(
         if lacking := len(main) - len(entries):
             note(f"{lacking:,} of {len(main):,} settings have no task, and are not in {eval_results}")
         eval_results.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(eval_results, cards.as_yaml(entries).encode())
+        write_atomically(eval_results, to_yaml(entries).encode())
     if readme is None:
-        click.echo(cards.as_yaml({cards.INDEX: index}), nl=False)
+        click.echo(to_yaml({cards.INDEX: index}), nl=False)
         return 0
     try:
         text = readme.read_bytes().decode("utf-8")

@@ -14,6 +14,7 @@ from stored_cells import put, samples_of, saying
 from testbed.errors import DataError
 from testbed.extensions.exchange import model_cards as cards
 from testbed.stored_results.measured_cells import measured_cells
+from testbed.yamltext import to_yaml
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def index_of(store, model, *hub, **options):
 
 
 def test_huggingface_hub_reads_what_was_written(store):
-    index = yaml.safe_load(cards.as_yaml(index_of(store, "talker", everything=True)))
+    index = yaml.safe_load(to_yaml(index_of(store, "talker", everything=True)))
     name, results = model_index_to_eval_results(index)
     assert name == "talker"
     measured = {
@@ -60,7 +61,7 @@ def test_eval_results_read_back(store):
     huggingface_hub = pytest.importorskip("huggingface_hub", minversion="1.4")
     cells, _ = measured_cells(store, ["talker"], [QUESTION])
     hub = cards.read_hub([f"{QUESTION}=id=lab/digits,task=choice,revision=abc"])
-    written = cards.as_yaml(cards.eval_results(cards.card_results(cells, hub), "https://example.org/run"))
+    written = to_yaml(cards.eval_results(cards.card_results(cells, hub), "https://example.org/run"))
     (entry,) = huggingface_hub.parse_eval_result_entries(yaml.safe_load(written))
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("lab/digits", "choice", "abc")
     (result,) = store.results.find(["talker"], [QUESTION], ["accuracy"], ["overall"])

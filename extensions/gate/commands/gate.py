@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -85,7 +85,8 @@ def sentence(found: Decision) -> str:
 
 
 def _where(row: RuleVerdict) -> str:
-    return row.eval_setting if row.group is None else f"{row.eval_setting}, {row.rule.by} {row.group}"
+    group = None if row.group is None else f"{row.rule.by} {row.group}"
+    return ", ".join(part for part in (row.eval_setting, row.rule.score, group) if part)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -121,8 +122,11 @@ def _notes(found: Decision) -> list[str]:
         f" {100 * number:g}"
         for number in small
     ]
-    judged = Counter((row.rule.tier, row.score, _where(row)) for row in found.rows if row.change is not None)
-    repeated = [where for (_, _, where), number in judged.items() if number > 1]
+    judged = defaultdict(list)
+    for row in found.rows:
+        if row.change is not None:
+            judged[row.rule.tier, row.score, row.eval_setting, row.rule.by, row.group].append(_where(row))
+    repeated = [names[0] for names in judged.values() if len(names) > 1]
     if repeated:
         notes.append(f"several rules judge {_listed(repeated)}: none of them replaces another, each has to hold")
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:

@@ -130,6 +130,8 @@ def test_a_missing_result_decides_nothing(store, gate):
         ("margin: 2\nrules: [{setting: 3}]\n", "rule 1: expected a setting or a pattern, got 3"),
         ("margin: 2\nrules: [{on: val}]\n", "rule 1: unknown key True"),  # what YAML takes "on" for
         ("margin: 1%\nrules: [val]\n", "got '1%'; write it without %: margins are in points, alpha is a fraction"),
+        ("margin: 1:30\nrules: [val]\n", "margin: expected a number of 0 or more, got '1:30'"),  # 90 in YAML 1.1
+        ("margin: 1_0\nrules: [val]\n", "margin: expected a number of 0 or more, got '1_0'"),
         ("[1, 2", "cannot be read as YAML"),
         ("- 1", "expected alpha, margin, parameters, rules, got [1]"),
         ("margin: 2\nrules: [nothing*]\n", "nothing*"),
@@ -164,6 +166,12 @@ def test_a_key_that_is_given_twice_is_refused_wherever_it_is(gate, policy, key):
     assert f"{key} is given twice (line " in done.stderr
 
 
+def test_a_margin_is_the_number_that_people_read(gate):
+    for written, margin in (("010", 10), ("1e1", 10), ("08", 8), ("+2", 2), (".5", 0.5)):
+        judged = json.loads(gate(f"margin: {written}\nrules: [val]\n", "same", "--json").stdout)
+        assert judged["rules"][0]["margin"] == margin, written
+
+
 def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
     assert "margin 0.02: points? It accepts a loss of 0.02 % of the samples; for 2 % write 2" in (
         gate("margin: 0.02\nrules: [val]\n", "same").stderr
@@ -176,7 +184,20 @@ def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
 def test_rules_that_judge_the_same_are_named(gate):
     several = "several rules judge val: none of them replaces another, each has to hold"
     assert several in gate("margin: 1\nrules: [v*, {setting: val, margin: 9}]\n", "same").stderr
+    assert several in gate("margin: 1\nrules: [val, {setting: val, score: top1}]\n", "same").stderr
     assert "several rules" not in gate("margin: 1\nrules: [val, {setting: val, tier: should}]\n", "same").stderr
+
+
+def test_a_rule_about_another_score_names_it(gate):
+    done = gate("margin: 2\nrules: [val, {setting: val, score: top1}]\n", "worse")
+    assert "on val (−15.00); val, top1 (−15.00)." in done.stdout.splitlines()[0]
+
+
+def test_a_rule_does_not_turn_round_a_score_that_says_what_is_better(gate):
+    done = gate("margin: 2\nrules: [{setting: val, better: lower}]\n", "worse")
+    assert done.returncode == 2
+    assert "val: the rule says better: lower, but top1 declares that higher is better" in done.stderr
+    assert gate("margin: 2\nrules: [{setting: val, better: higher}]\n", "same").returncode == 0
 
 
 def test_advice_names_the_keys_of_a_rule(store, gate):

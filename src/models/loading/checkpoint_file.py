@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,4 +103,5 @@ def _reason(path: Path, error: Exception) -> str:
     """Explains in a line why a file is not opened: the object in it that is refused, else the kind of the file."""
     if object_refused(error):
         return f"{plain(error)}; save the state dict by itself: torch.save(network.state_dict(), FILE)"
-    return plain(error) if isinstance(error, OSError | WeightsError) else described(path)
+    system = isinstance(error, OSError) and error.errno != errno.EINVAL  # that is a place that a damaged file names
+    return plain(error) if system or isinstance(error, WeightsError) else described(path)
