@@ -167,7 +167,7 @@ def test_names_that_are_not_the_settings_are_said_and_not_used(program: Any, min
     reasons = {
         "folder/mine has '1', '10', '2'": {"class_to_idx": order(("a", "b", "c", "d", "e", "f"))},
         "names 5 classes, but the network has 6 outputs": {"class_to_idx": order(CLASSES[:5])},
-        "a name for each class": {"classes": ["a", "a", "b", "c", "d", "e"]},
+        "classes have the name 'a', the outputs 0 and 1": {"classes": ["a", "a", "b", "c", "d", "e"]},
     }
     for number, entries in enumerate(reasons.values()):
         torch.save({"state_dict": network.state_dict(), **entries}, mine / f"w{number}.pth")

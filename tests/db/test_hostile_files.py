@@ -98,7 +98,7 @@ def test_no_file_is_read_or_deleted_that_a_row_was_made_to_name(outside: Store, 
     ):
         with pytest.raises(
             CorruptOutputError,
-            match=r"cannot be read: (this is not the file name|only the row refers|\[Errno 2\]|.*null)",
+            match=r"cannot be read: (this is not the file name|only the row refers|no such file|.*null)",
         ):
             ask()
     (fault,) = outside.maintenance.check()
