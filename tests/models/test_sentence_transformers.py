@@ -152,7 +152,7 @@ def test_faults_of_folders(folder, tmp_path):
         model_of("/nowhere/mine").weights()
     moved = shutil.copytree(folder, tmp_path / "moved")
     (moved / "model.safetensors").rename(moved / "pytorch_model.bin")
-    with pytest.raises(WeightsError, match=r"lacks model\.safetensors; other forms of weights"):
+    with pytest.raises(WeightsError, match=r"lacks model\.safetensors; weights are read from safetensors files alone"):
         model_of(moved).load(CPU)
 
 
