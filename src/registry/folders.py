@@ -51,7 +51,12 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
 
 
 def _with_suffix(word: str) -> tuple[str, str]:
-    """Splits a word into the longest path that exists, and what derives another setting from that one."""
+    """Splits a word into the longest path that exists, and what derives another setting from that one.
+
+    A pattern is one of registered names, such as ``val+imagenet-c.*``, also beside a folder ``val``.
+    """
+    if any(character in word for character in WILDCARDS) and not _is_folder(word):
+        return word, ""
     ends = [place for place, character in enumerate(word) if character in "+." and place > 0]
     for end in (len(word), *reversed(ends)):
         if _is_folder(word[:end]) or (end < len(word) and _is_file(word[:end])):

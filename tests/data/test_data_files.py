@@ -18,8 +18,11 @@ from at_hand_world import COUNT, RIGHT, evaluated, make_pictures, right_of
 
 from testbed.data.at_hand.files import open_file
 from testbed.errors import DataError, UnknownNameError
+from testbed.inputs import Inputs
 from testbed.paths import cache_dir
+from testbed.registry import registry
 from testbed.registry.data_files import braces_expanded, data_path, form_of, in_braces
+from testbed.registry.folders import settings_of_folders
 
 ALL = (RIGHT, COUNT)
 
@@ -86,6 +89,15 @@ def test_the_command_line_takes_them_and_a_perturbation(pictures, tmp_path):
     assert right_of(f"csv:{tmp_path / 'in' / 'labels.csv'}", tmp_path) == ALL
     by_path = evaluated(f"{tmp_path / 'in' / 'labels.csv'}+imagenet-c.contrast.1", tmp_path)
     assert [outcome.status for outcome in by_path.outcomes] == ["stored"]
+
+
+def test_a_pattern_of_names_stays_one_beside_a_folder(tmp_path, monkeypatch):
+    (tmp_path / "digits").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for word in ("digits+imagenet-c.*.3", "digits-c.fog.*", "digits+imagenet-c.fog.3"):
+        assert settings_of_folders(registry, [word], Inputs()) == ([word], Inputs())
+    words, _ = settings_of_folders(registry, ["./digits+imagenet-c.fog.3"], Inputs())
+    assert words == ["folder/digits+imagenet-c.fog.3"]
 
 
 def test_a_list_of_names_stays_one(tmp_path):

@@ -230,6 +230,8 @@ def _lines(path: Path) -> Table:
 
 def _labels_by_image(text: str) -> dict[str, Any] | None:
     """The object in a JSON text whose keys are image files; None for any other text."""
+    if not text.lstrip().startswith("{"):
+        return None
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

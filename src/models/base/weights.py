@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from testbed.calls import first_line
 from testbed.errors import TestbedError, WeightsError, message_of
 
-SHARDS = (".safetensors.index.json", ".bin.index.json")  # end the names of their indices
+SHARDS = ".index.json"  # ends the name of the list of a sharded checkpoint's parts
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")  # of checkpoints
 PROBE_SECONDS = 5.0
 _SEED = 0
