@@ -56,9 +56,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _own_reads() -> Iterator[None]:
-    """What the code of a file of tests reads (thousands of files in all) is not looked at in those after it."""
+    """What the code of a test reads (thousands of files in all) is not looked at in those after it."""
     yield
     _forget([each for each in access_log.noted(declared=True) if _is_of_tests(each[0])])
 

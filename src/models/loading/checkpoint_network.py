@@ -101,7 +101,10 @@ def load_checkpoint(
     """
     what = f"the checkpoint {path}"
     made = plan(architecture, open_checkpoint(path), settings or {}, what, Asked(entry, by_order, side))
-    network = build(architecture, made.classes, made.arguments)
+    from testbed.models.loading.uninitialized import Uninitialized
+
+    with Uninitialized():
+        network = build(architecture, made.classes, made.arguments)
     fit_state_dict(network, made.state, what)
     return network
 
@@ -295,8 +298,10 @@ def _is_wrong(sketch: _Sketch, name: str, given: Mapping[str, Any]) -> bool:
 def _kept(architecture: str, classes: int | None, arguments: tuple[tuple[str, Any], ...]) -> Any:
     import torch
 
+    from testbed.models.loading.uninitialized import Uninitialized
+
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), Uninitialized():
             return build(architecture, classes, dict(arguments))
     except (RuntimeError, NotImplementedError):  # of one that computes with numbers while it is made
         return build(architecture, classes, dict(arguments))

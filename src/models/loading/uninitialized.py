@@ -1,0 +1,38 @@
+"""New networks without random weights, which take longer to draw than a file takes to read and are then overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+# What initializers do to a tensor.
+_CHANGING = {"add_", "clamp_", "copy_", "div_", "erfinv_", "fill_", "mul_", "normal_", "sub_", "uniform_", "zero_"}
+
+
+class Uninitialized(TorchFunctionMode):
+    """While it is entered, the parameters of new networks keep whatever their memory holds; buffers are computed.
+
+    For networks whose parameters are all loaded afterwards, and for those on the device ``meta``, where the functions
+    that fill a tensor are slow and do nothing.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Returns the tensor as it is where a function would initialize it."""
+        named = kwargs or {}
+        tensor = args[0] if args else named.get("tensor")
+        if _fills(func) and (isinstance(tensor, torch.nn.Parameter) or _is_meta(tensor)):
+            return tensor
+        return func(*args, **named)
+
+
+def _fills(func: object) -> bool:
+    return getattr(func, "__name__", "") in _CHANGING or getattr(func, "__module__", "") == torch.nn.init.__name__
+
+
+def _is_meta(tensor: object) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.is_meta
