@@ -19,9 +19,12 @@ from sqlalchemy.pool import QueuePool
 from testbed.db.connection.sqlite_file import BUSY_SECONDS, opener
 from testbed.errors import MissingExtraError, StoreError, shortened
 
+log = logging.getLogger("testbed")
+
 Mode = Literal["read", "write"]
 
 _SILENT = logging.NullHandler()  # prevents output only where a program has not set up logging
+SILENT_SECONDS = 5.0  # waited for another program's lock of a SQLite file before that is said
 CONNECTIONS = 4  # maximum per process to a Postgres server
 
 
@@ -41,10 +44,28 @@ def _sqlite_engine(path: Path, mode: str) -> Engine:
     def begin(connection: Connection) -> None:
         # A transaction that reads before it writes fails at once if another one wrote in between. Writing
         # transactions therefore take the lock when they begin.
-        immediate = connection.get_execution_options().get("testbed_mode", "read") == "write"
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        if connection.get_execution_options().get("testbed_mode", "read") == "write":
+            _begin_writing(connection, path)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_writing(connection: Connection, path: Path) -> None:
+    """Takes the lock of a SQLite file; says so where another program holds it for some seconds."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute(f"PRAGMA busy_timeout={SILENT_SECONDS * 1000:.0f}")
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    except sa.exc.OperationalError as error:
+        if "locked" not in str(error.orig):
+            raise
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
+    log.warning("another program is writing to %s; waiting up to %.0f seconds for it", path, BUSY_SECONDS)
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def keep_write_ahead_log(engine: Engine) -> None:

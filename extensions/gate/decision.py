@@ -20,7 +20,6 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, TestbedError
 from testbed.extensions.gate.policy import MUST, Policy, Rule
-from testbed.metric_specs import HIGHER, LOWER
 from testbed.metrics.inference.noninferiority import Change, change
 from testbed.metrics.inference.paired import holm
 from testbed.stored_results.main_scores import larger_is_better, main_score, score_spec
@@ -139,8 +138,6 @@ def _cases(
         spec = score_spec(store, cells.values(), score)
         table = side_by_side(store, samples, setting, cells, score, told)
         larger = larger_is_better(spec, rule.better)
-        if spec.better in (HIGHER, LOWER) and larger != larger_is_better(spec):
-            raise DataError(f"the rule says better: {rule.better}, but {score} declares that {spec.better} is better")
         by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
         yield RuleVerdict(rule, setting, MISSING, why=in_policy(str(error))), None

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DataError, UnknownNameError
+from testbed.errors import DataError, UnknownNameError, unknown_name
 from testbed.inputs import Inputs, absolute, is_url
 from testbed.paths import expanded
 from testbed.registry import data_files
+from testbed.registry.references import IN_MEMORY
 from testbed.registry.select import WILDCARDS
 
 PREFIX = "folder/"  # the settings of image folders
@@ -46,7 +47,10 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
             raise DataError(
                 f"the {what} {place} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        resolved[index] = f"{prefix}{path.relative_to(base).as_posix()}{derived}"
+        name = f"{prefix}{path.relative_to(base).as_posix()}"
+        resolved[index] = f"{name}{derived}"
+        if derived:
+            _check_corruption(known, name, resolved[index], f"the {what} {place}")
     return resolved, inputs
 
 
@@ -62,6 +66,20 @@ def _with_suffix(word: str) -> tuple[str, str]:
         if _is_folder(word[:end]) or (end < len(word) and _is_file(word[:end])):
             return word[:end], word[end:]
     return word, ""
+
+
+def _check_corruption(known: Any, name: str, derived: str, what: str) -> None:
+    """Checks that a corruption after a path is known; it would be taken for a part of the path.
+
+    Raises:
+        UnknownNameError: If it is not; the message suggests the nearest names.
+    """
+    reference = known.reference(derived)
+    _, plus, corruption = ("" if reference is None else str(reference.name)).removeprefix(name).partition("+")
+    if plus:
+        names = list(dict.fromkeys(each.removesuffix(IN_MEMORY) for each in known.names()))
+        error = unknown_name("corruption", corruption, names, "the registry", known.listing)
+        raise UnknownNameError(f"after {what} comes +CORRUPTION: {error}")
 
 
 def _check_no_path(known: Any, word: str) -> None:

@@ -14,7 +14,13 @@ _SHOWN = 12  # names in a message
 
 
 def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
-    """Returns whether larger is better, as given by the user, else as declared; raises StoreError if neither is."""
+    """Returns whether larger is better, as the metric declares, else as given by the user.
+
+    Raises:
+        StoreError: If neither is known, or they differ.
+    """
+    if asked and spec.better in (HIGHER, LOWER) and asked != spec.better:
+        raise StoreError(f"{spec.name} declares that {spec.better} is better, but {asked} was given: leave it out")
     better = asked or spec.better
     if better in (HIGHER, LOWER):
         return better == HIGHER

@@ -98,6 +98,11 @@ def test_a_pattern_of_names_stays_one_beside_a_folder(tmp_path, monkeypatch):
         assert settings_of_folders(registry, [word], Inputs()) == ([word], Inputs())
     words, _ = settings_of_folders(registry, ["./digits+imagenet-c.fog.3"], Inputs())
     assert words == ["folder/digits+imagenet-c.fog.3"]
+    with pytest.raises(
+        UnknownNameError,
+        match=r"after the folder ./digits comes \+CORRUPTION: .*'imagenet-c.fogg.3'.* mean 'imagenet-c.fog.3'",
+    ):
+        settings_of_folders(registry, ["./digits+imagenet-c.fogg.3"], Inputs())
 
 
 def test_a_list_of_names_stays_one(tmp_path):

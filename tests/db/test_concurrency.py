@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import sqlalchemy as sa
 
 from testbed.db.store import Store
@@ -126,6 +130,26 @@ def at_once(*tasks: Callable[[], Any]) -> list[Any]:
     with ThreadPoolExecutor(len(tasks)) as threads:
         futures = [threads.submit(begin, task) for task in tasks]
         return [future.result(timeout=60) for future in futures]
+
+
+def test_a_long_wait_for_another_programs_lock_is_said(
+    tmp_path: Path, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("testbed.db.connection.engine.SILENT_SECONDS", 0.01)
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        sqlite_store.names.add("model", "one")
+        assert not caplog.records
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor() as threads:
+            waiting = threads.submit(sqlite_store.names.add, "model", "two")
+            while not caplog.records and not waiting.done():
+                time.sleep(0.01)
+            assert not waiting.done()
+            other.execute("ROLLBACK")
+            assert waiting.result()
+    said = [record.message for record in caplog.records]
+    assert said == [f"another program is writing to {path}; waiting up to 120 seconds for it"]
 
 
 def test_threads_share_one_store(store: Store, build: Any) -> None:

@@ -210,11 +210,15 @@ def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = Non
     Args:
         values: Models × settings.
         spec: Declaration of the first column's metric.
-        better: The user's choice, which takes precedence.
+        better: The user's choice, for a metric that does not declare it.
+
+    Raises:
+        StoreError: If the metric declares the other direction.
     """
-    direction = better or spec.better
-    if direction in (HIGHER, LOWER):
-        return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
+    from testbed.stored_results.main_scores import larger_is_better
+
+    if better or spec.better in (HIGHER, LOWER):
+        return values.sort_values(values.columns[0], ascending=not larger_is_better(spec, better), kind="stable")
     note(f"{spec.name}: direction unknown, so models are sorted by name; --better sorts by value")
     return values.sort_index(kind="stable")
 

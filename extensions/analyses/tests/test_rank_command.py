@@ -137,6 +137,12 @@ def test_the_smaller_loss_is_first(store, ask):
     assert [line.split()[2] for line in done.stdout.splitlines()[4:]] == ["a", "c", "b"]
 
 
+@pytest.mark.parametrize("command", ["rank", "grid"])
+def test_a_declared_direction_is_not_turned_round(store, program, command):
+    done = program("testbed", command, "val", "--better", "lower", code=1)
+    assert "declares that higher is better, but lower was given: leave it out" in done.stderr
+
+
 def test_the_answer_says_who_leads_by_how_much_and_whether_it_is_significant(store, ask):
     def answer(setting, *words):
         return ask("rank", setting, *words).stdout.splitlines()[0]

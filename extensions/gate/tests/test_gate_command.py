@@ -196,7 +196,7 @@ def test_a_rule_about_another_score_names_it(gate):
 def test_a_rule_does_not_turn_round_a_score_that_says_what_is_better(gate):
     done = gate("margin: 2\nrules: [{setting: val, better: lower}]\n", "worse")
     assert done.returncode == 2
-    assert "val: the rule says better: lower, but top1 declares that higher is better" in done.stderr
+    assert "val: top1 declares that higher is better, but lower was given: leave it out" in done.stderr
     assert gate("margin: 2\nrules: [{setting: val, better: higher}]\n", "same").returncode == 0
 
 
