@@ -198,7 +198,9 @@ def _evaluate(
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
     options = replace(options, inputs=inputs)
     trackers = _trackers(log, options, until)
-    shown = progress_here() if progress else None
+    from testbed.execution.progress import Several, SilentProgress
+
+    shown, notes = progress_here() if progress else None, SilentProgress()
     if shown is not None:
         for line in [*said, *notes_of(settings_found)]:
             shown.note(line)
@@ -207,14 +209,17 @@ def _evaluate(
             with using(inputs):
                 results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
         else:
-            report = run(registry, options, chosen_models, chosen_settings, shown)
+            report = run(
+                registry, options, chosen_models, chosen_settings, notes if shown is None else Several(shown, notes)
+            )
             with using(inputs):
                 results = Results.of_run(options.db_url, report)
             ok, interrupted = report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
         if shown is not None:
             for line in _remarks(results):
-                shown.note(line)
+                if line not in notes.notes:  # the run has said it
+                    shown.note(line)
     finally:
         if shown is not None:
             shown.close()

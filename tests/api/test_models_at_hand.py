@@ -172,12 +172,13 @@ def test_a_network_that_returns_more_than_logits_says_what_it_returns(folder, tm
     assert "lambda images: network(images)[0]" in why
 
 
-def test_what_is_not_right_with_the_outputs_is_a_remark_also_of_stored_ones(folder, tmp_path):
-    net, place = network(), {"db": str(tmp_path / "x.db"), "progress": False, "transform": WHOLE}
+def test_what_is_not_right_with_the_outputs_is_a_remark_also_of_stored_ones(folder, tmp_path, capsys):
+    net, place = network(), {"db": str(tmp_path / "x.db"), "transform": WHOLE}
     for _ in range(2):
         found = testbed.evaluate({"soft": lambda images: net(images).softmax(1)}, folder, **place)
         assert any("add up to 1 " in line and "nll, brier, ece" in line for line in found.remarks)
-    found = testbed.evaluate({"array": lambda images: net(images).numpy()}, folder, **place)
+        assert capsys.readouterr().err.count("add up to 1 ") == 1
+    found = testbed.evaluate({"array": lambda images: net(images).numpy()}, folder, **place, progress=False)
     assert found.failed.reason.item().endswith("got ndarray; return a tensor: torch.from_numpy(…)")
 
 
