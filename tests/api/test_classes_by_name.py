@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from testbed.models.base.class_order import listed
 from testbed.models.model_base import Model, StandardTransform
 from testbed.registry import registry
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "own_registry")
 
 EACH = 3
 BALD_EAGLE, GOOSE, BEETLE, JEEP = 22, 99, 305, 609
@@ -42,17 +42,6 @@ def model(outputs: int, name: str = "net", names: Any = None, **options: Any) ->
     if names is not None:
         found.class_order = listed(names, "names in w.pth", outputs)
     return found
-
-
-@pytest.fixture(autouse=True)
-def own_definitions() -> Iterator[None]:
-    """What a test registers is gone afterwards."""
-    kept = dict(registry.models._items), dict(registry.eval_settings._items)
-    yield
-    for table, items in zip((registry.models, registry.eval_settings), kept, strict=True):
-        for name in set(table._items) - set(items):
-            del table._items[name], table._sources[name]
-        table._built.clear()
 
 
 @pytest.fixture
