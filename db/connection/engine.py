@@ -24,7 +24,7 @@ log = logging.getLogger("testbed")
 Mode = Literal["read", "write"]
 
 _SILENT = logging.NullHandler()  # prevents output only where a program has not set up logging
-SILENT_SECONDS = 5.0  # waited for another program's lock of a SQLite file before that is said
+SILENT_SECONDS = 5.0  # waited for another process's lock of a SQLite file before that is said
 CONNECTIONS = 4  # maximum per process to a Postgres server
 
 
@@ -53,7 +53,7 @@ def _sqlite_engine(path: Path, mode: str) -> Engine:
 
 
 def _begin_writing(connection: Connection, path: Path) -> None:
-    """Takes the lock of a SQLite file; says so where another program holds it for some seconds."""
+    """Takes the lock of a SQLite file; says so where another process holds it for some seconds."""
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PRAGMA busy_timeout={SILENT_SECONDS * 1000:.0f}")
     try:
@@ -64,7 +64,7 @@ def _begin_writing(connection: Connection, path: Path) -> None:
             raise
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
-    log.warning("another program is writing to %s; waiting up to %.0f seconds for it", path, BUSY_SECONDS)
+    log.warning("another process is writing to %s; waiting up to %.0f seconds for it", path, BUSY_SECONDS)
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 

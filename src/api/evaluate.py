@@ -198,9 +198,7 @@ def _evaluate(
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
     options = replace(options, inputs=inputs)
     trackers = _trackers(log, options, until)
-    from testbed.execution.progress import Several, SilentProgress
-
-    shown, notes = progress_here() if progress else None, SilentProgress()
+    shown = progress_here() if progress else None
     if shown is not None:
         for line in [*said, *notes_of(settings_found)]:
             shown.note(line)
@@ -209,17 +207,14 @@ def _evaluate(
             with using(inputs):
                 results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
         else:
-            report = run(
-                registry, options, chosen_models, chosen_settings, notes if shown is None else Several(shown, notes)
-            )
+            report = run(registry, options, chosen_models, chosen_settings, shown)
             with using(inputs):
                 results = Results.of_run(options.db_url, report)
             ok, interrupted = report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
         if shown is not None:
             for line in _remarks(results):
-                if line not in notes.notes:  # the run has said it
-                    shown.note(line)
+                shown.note(line)
     finally:
         if shown is not None:
             shown.close()
@@ -231,7 +226,7 @@ def _remarks(results: Results) -> list[str]:
     from testbed.models.base.normalize import SPLIT_OFF
 
     unusual = [line for line in results.preprocessing if SPLIT_OFF in line or INSTEAD in line]
-    return [*unusual, *results.remarks]
+    return [*unusual, *(line for line in results.remarks if line not in results.said)]
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 Words = str | Iterable[str] | None  # names and patterns; None means all
 
 ROWS, HEADS = 40, 40  # models and settings in a notebook's table
-DONE = ("complete", "stored", "derived", "scored")
+COMPUTED = "complete"
+DONE = (COMPUTED, "stored", "derived", "scored")
 COLUMNS = (
     *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
     *("better", "status", "reason", "evaluation"),
@@ -84,9 +85,11 @@ class Results:
         left_out: Lines about what the data sets of a run leave out or miss, by data set and reason.
         remarks: Lines about a run's results that need a look, as `testbed run` prints them: accuracies at chance level,
             outputs that seem to be probabilities or are not finite, unreadable and refused samples, `left_out` …
+        said: Those of the remarks that the run itself has reported.
         until: The outcome of a run with ``until`` for each model and setting; else None.
     """
 
+    said: frozenset[str] = frozenset()
     until: pd.DataFrame | None = None
 
     def __init__(
@@ -122,8 +125,9 @@ class Results:
             done = [outcome.evaluation_id for outcome in report.of(*DONE) if outcome.evaluation_id is not None]
             found, unreadable = store.results.of(done), store.outputs.unreadable(done)
             unread = first_unread(store, unreadable)
-            doubts = _doubts(store, report.of(*DONE))
-        return cls(
+            said = _doubts(store, report.of(COMPUTED))
+            doubts = [*said, *_doubts(store, report.of(*(status for status in DONE if status != COMPUTED)))]
+        results = cls(
             db,
             found,
             report.outcomes,
@@ -135,6 +139,8 @@ class Results:
                 *(line for kind in remarks_of(report, found, unreadable, unread) for line in kind.shown()),
             ],
         )
+        results.said = frozenset(said)
+        return results
 
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:

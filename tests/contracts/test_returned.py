@@ -168,7 +168,7 @@ def test_noise_that_is_not_cut_off_is_taken_and_said(lab, said, place):
 )
 def test_probabilities_in_place_of_logits_are_said_and_stored(lab, said, last, doubt):
     run(lab, pixels, nn.Sequential(ToyNetwork(0), last), {"plain": {}})
-    lines = [each for each in said if " on plain: the outputs" in each]
+    lines = [each for each in said if "the outputs on plain" in each]
     with lab.open() as store:
         (evaluation,) = store.evaluations.find()
     remarks = (evaluation.environment or {}).get(REMARKS, [])

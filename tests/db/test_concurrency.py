@@ -132,7 +132,7 @@ def at_once(*tasks: Callable[[], Any]) -> list[Any]:
         return [future.result(timeout=60) for future in futures]
 
 
-def test_a_long_wait_for_another_programs_lock_is_said(
+def test_a_long_wait_for_another_processes_lock_is_said(
     tmp_path: Path, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("testbed.db.connection.engine.SILENT_SECONDS", 0.01)
@@ -149,7 +149,7 @@ def test_a_long_wait_for_another_programs_lock_is_said(
             other.execute("ROLLBACK")
             assert waiting.result()
     said = [record.message for record in caplog.records]
-    assert said == [f"another program is writing to {path}; waiting up to 120 seconds for it"]
+    assert said == [f"another process is writing to {path}; waiting up to 120 seconds for it"]
 
 
 def test_threads_share_one_store(store: Store, build: Any) -> None:

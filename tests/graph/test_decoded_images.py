@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy import SIZE, Work, toy_catalog, toy_model, toy_setting
+from toy import Work, toy_catalog, toy_model, toy_setting
 
 from testbed.data.decoded import DecodedImages
 from testbed.db.store import Store
@@ -38,9 +38,9 @@ def digest(number: int) -> str:
 
 def test_the_next_model_with_the_same_transform_decodes_nothing(tmp_path: Path, work: Work) -> None:
     catalog = toy_catalog(
-        toy_model("first", transform=StandardTransform(SIZE, SIZE)),
-        toy_model("second", seed=1, transform=StandardTransform(SIZE, SIZE)),
-        toy_model("wider", transform=StandardTransform(20, SIZE)),
+        toy_model("first"),
+        toy_model("second", seed=1),
+        toy_model("wider", transform=StandardTransform(20, 16)),
         toy_setting(),
     )
     cached = RunOptions(db_url=str(tmp_path / "cached.db"), executor="inline", decoded_cache=GIB)

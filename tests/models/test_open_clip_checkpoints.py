@@ -15,6 +15,7 @@ import torch
 from open_clip import factory
 
 from testbed.errors import WeightsError
+from testbed.models import open_clip_models
 from testbed.models.model_base import DualEncoder, LoadOptions
 from testbed.models.open_clip_models import OpenClipFamily
 
@@ -124,6 +125,24 @@ def test_the_trap_is_said_both_ways(architecture: str) -> None:
 def test_a_published_tag_keeps_its_own_activation() -> None:
     for tag, activation in (("openai", "activation QuickGELU"), ("laion2b_s34b_b79k", "activation GELU")):
         assert FAMILY.build(f"ViT-B-32,{tag}").remarks == (activation,)
+
+
+def test_a_network_is_built_again_only_where_a_file_does_not_give_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "w.pt"
+    trained("tiny-custom", path)
+    loaded: list[Any] = []
+    load_into = open_clip_models.load_into
+    monkeypatch.setattr(open_clip_models, "load_into", lambda *given: loaded.append(given[0]) or load_into(*given))
+    FAMILY.build(f"tiny-custom,{path}").load(CPU)
+    assert len(loaded) == 1
+    monkeypatch.setattr(open_clip_models, "load_into", lambda *given: loaded.append(given[0]))  # gives nothing
+    FAMILY.build(f"tiny-custom,{path}").load(CPU)
+    assert len(loaded) == 3
+    norm = loaded[-1].visual.ln_pre
+    assert torch.equal(norm.weight, torch.ones_like(norm.weight))
+    assert torch.equal(norm.bias, torch.zeros_like(norm.bias))
 
 
 # Sizes ------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from testbed.data.source import ImageSource
 from testbed.errors import SampleError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity.describe import digest_bytes
-from testbed.models.model_base import Model
+from testbed.models.model_base import Model, StandardTransform
 from testbed.registry import Catalog
 
 SIZE = 16
@@ -105,14 +105,9 @@ class SlowNetwork(ToyNetwork):
         return super().forward(images)
 
 
-def pixels(image: Image.Image) -> torch.Tensor:
-    """An image as it is, float [3, SIZE, SIZE] in [0, 1]: a tenth of the time of torchvision's transforms."""
-    return torch.from_numpy(np.asarray(image).transpose(2, 0, 1).astype(np.float32) / 255)
-
-
 def toy_model(name: str = "toy", seed: int = 0, classes: int = CLASSES, **options: Any) -> Model:
     arguments: dict[str, Any] = {
-        "transform": pixels,
+        "transform": StandardTransform(SIZE, SIZE),
         "classifier_loader": lambda: ToyNetwork(seed, classes),
         "eval_batch_size": 64,
         "num_classes": classes,

@@ -99,7 +99,7 @@ class Looks:
                 f"{doubt}; top1 is right, but nll, brier, ece and confidence take logits, and are wrong: leave out the"
                 " softmax or sigmoid, or return its logarithm"
             )
-            self._remark(cell, f"the outputs {text}", f"{cell.model.name} on {cell.setting.name}: the outputs {text}")
+            self._remark(cell, f"the outputs {text}", f"{cell.model.name}: the outputs on {cell.setting.name} {text}")
 
     def _remark(self, cell: ReadyCell, stored: str, said: str) -> None:
         """Stores a line with an evaluation, and reports it, unless another worker has done so."""
