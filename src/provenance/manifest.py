@@ -178,12 +178,22 @@ class Today:
 
     def _changed_code(self, record: Mapping[str, Any]) -> list[str]:
         """Returns changed releases; and other definition files, which may change what all share."""
-        own = {os.path.basename(name) for name in record[FILE]}
+        return self._changed_plugins(record) + _changes(LIBRARY, record[LIBRARY], self._releases(record[LIBRARY]))
+
+    def _changed_plugins(self, record: Mapping[str, Any]) -> list[str]:
+        """The changed plug-ins by file name, since their folders may have moved; several may have one name."""
         self._digest(self.plugins)
-        then = {os.path.basename(path): content for path, content in record[PLUGIN].items()}
-        now = {os.path.basename(path): self._digests[path] for path in self.plugins}
-        now = {name: content for name, content in now.items() if name in then or name not in own}
-        return _changes(PLUGIN, then, now) + _changes(LIBRARY, record[LIBRARY], self._releases(record[LIBRARY]))
+        own, then = _by_file_name(record[FILE]), _by_file_name(record[PLUGIN])
+        now = _by_file_name({path: self._digests[path] for path in self.plugins})
+        texts = []
+        for name in dict.fromkeys([*then, *now]):
+            if name in own and name not in then:
+                continue  # what the cell itself has read is looked at as a file
+            old, new = then.get(name, set()), now.get(name, set())
+            if old - new or new - old - own.get(name, set()):
+                before, after = (_THERE if found else MISSING for found in (old, new))
+                texts.append(change(PLUGIN, name, before, after))
+        return texts
 
     def _releases(self, names: Iterable[str]) -> dict[str, str]:
         releases = libraries.releases(set(names) - {_DISTRIBUTION})
@@ -206,6 +216,14 @@ class Today:
             with access_log.watch(None):
                 contents = ContentDigests(Path(folder)).digests([file[len(folder) :].lstrip(os.sep) for file in files])
             self._digests.update(zip(files, contents, strict=True))
+
+
+def _by_file_name(contents: Mapping[str, str]) -> dict[str, set[str]]:
+    """The contents of files by their names without folders."""
+    found: dict[str, set[str]] = {}
+    for path, content in contents.items():
+        found.setdefault(os.path.basename(path), set()).add(content)
+    return found
 
 
 @cache

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from testbed.calls import reason_of
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, are_new, current
-from testbed.errors import CorruptOutputError, TestbedError
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
 from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.identity.fingerprints import cell_fingerprint
@@ -17,7 +18,7 @@ from testbed.planning.identify import view_of
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN, ScoreChanges
-from testbed.scoring.finish import changes_in_doubt, complete, score
+from testbed.scoring.finish import changes, complete, score
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(record.metrics and not today.differences(record.content) for record in records):
         return ScoreChanges()
-    return changes_in_doubt(store, catalog, evaluation.id)
+    return changes(store, catalog, evaluation.id)
 
 
 def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> RescoreResult:
@@ -100,8 +101,14 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     if digest(view) == digest(identity["view"]):
         try:
             found = _changes(store, catalog, evaluation, today)
-        except CorruptOutputError as error:
+        except LackingEmbeddingsError as error:  # the definition needs them now, so its metrics are others
+            found = ScoreChanges(differing=[str(error)])
+        except StoreError as error:
+            if not isinstance(error, CorruptOutputError):
+                raise
             return ended("failed", str(error), evaluation.id)
+        except Exception as error:  # a setting's own metrics_fn may raise anything; what is stored stays as it is
+            return ended("failed", str(error) if isinstance(error, TestbedError) else reason_of(error), evaluation.id)
         if found.same:
             store.evaluations.add(evaluation.id, found.new_scores, found.new_metrics)
             return ended("added" if found.new else "current", are_new(found.new), evaluation.id)

@@ -193,7 +193,9 @@ def _check_width(values: Values, setting: EvalSetting) -> None:
         DataError: If they differ, so that nothing says which class a logit is.
     """
     chosen = (values.among, setting.class_sublist, setting.class_groups, setting.metrics_fn)
-    wanted, given = setting.num_classes, values.outputs.shape[1]
+    counted = getattr(setting.dataset, "named_when_opened", False)  # then the store knows the names without the data
+    wanted = len(values.class_names or ()) or None if counted else setting.num_classes
+    given = values.outputs.shape[1]
     if wanted is not None and wanted != given and all(each is None for each in chosen):
         raise DataError(
             f"{setting.name} has {wanted:,} classes, but the model returned {given:,} logits; define it with"

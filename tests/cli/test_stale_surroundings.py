@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stale_changes import BASE, BEGINNING, SHARED
@@ -177,3 +178,27 @@ def test_no_number_of_other_surroundings_is_shown(answers: tuple[dict, dict], na
     assert second["evaluation_id"] != first["evaluation_id"]
     differing = [each for each in answers[1]["checks"] if each["eval_setting"] == name and each["result"] != "equal"]
     assert all(any(WHY[name] in text for text in each["because"]) for each in differing), differing
+
+
+def test_plug_ins_of_one_name_are_told_apart(
+    ask: Any, tmp_path: Path, own_registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [tmp_path / name / "extra.py" for name in ("a", "b")]
+    for place in places:
+        place.parent.mkdir()
+        place.write_text(f"place = {place.parent.name!r}\n")
+
+    def in_doubt(*plugins: Path) -> int:
+        monkeypatch.setattr(own_registry, "plugins", [])
+        words = ["--plugin", *plugins] if plugins else []
+        done = ask("run", "digits-logreg", "--on", "digits", "--limit", "20", *words, "--executor", "inline", "--json")
+        return len(json.loads(done.stdout)["checks"])
+
+    first, second = places
+    assert in_doubt(second, first) == 0
+    assert in_doubt(first, second) == 0  # in whatever order
+    for place in places:
+        place.write_text("place = 'edited'\nsecond = " + repr(place.parent.name))
+        assert in_doubt(first, second) == 1, place
+        assert in_doubt(first, second) == 0
+    assert in_doubt(second) == 1
