@@ -16,7 +16,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
-from testbed.db.connection.sqlite_file import BUSY_SECONDS, opener
+from testbed.db.connection import sqlite_file
 from testbed.errors import MissingExtraError, StoreError, shortened
 
 log = logging.getLogger("testbed")
@@ -37,7 +37,7 @@ def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
 
 def _sqlite_engine(path: Path, mode: str) -> Engine:
     engine = sa.create_engine(
-        "sqlite://", creator=opener(path, mode), poolclass=QueuePool, pool_size=8, json_serializer=_to_json
+        "sqlite://", creator=sqlite_file.opener(path, mode), poolclass=QueuePool, pool_size=8, json_serializer=_to_json
     )
 
     @event.listens_for(engine, "begin")
@@ -63,8 +63,8 @@ def _begin_writing(connection: Connection, path: Path) -> None:
         if "locked" not in str(error.orig):
             raise
     finally:
-        driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
-    log.warning("another process is writing to %s; waiting up to %.0f seconds for it", path, BUSY_SECONDS)
+        driver.execute(f"PRAGMA busy_timeout={sqlite_file.BUSY_SECONDS * 1000:.0f}")
+    log.warning("another process is writing to %s; waiting up to %.0f seconds for it", path, sqlite_file.BUSY_SECONDS)
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -74,7 +74,7 @@ def keep_write_ahead_log(engine: Engine) -> None:
         return
     with contextlib.closing(engine.raw_connection()) as pooled:
         connection: Any = pooled.driver_connection
-        deadline = time.monotonic() + BUSY_SECONDS
+        deadline = time.monotonic() + sqlite_file.BUSY_SECONDS
         # Unlike other statements, this one does not wait while another process locks the file.
         while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             try:

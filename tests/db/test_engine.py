@@ -296,6 +296,7 @@ def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "store.db"
     Store.create(str(path)).close()
     monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("testbed.db.connection.engine.SILENT_SECONDS", 0.1)
     other = sqlite3.connect(path, isolation_level=None)
     with Store.open(str(path), "write") as store:
         other.execute("BEGIN IMMEDIATE")
