@@ -89,6 +89,10 @@ SCORES: list[tuple[str, float | None]] = [
     ('{"score": null}', NO),
     ('{"score": true}', NO),
     ("The score is not 0.8.", NO),
+    ('{"score": 0.', NO),
+    ('{"reason": "it says Paris", "score": 1', NO),
+    ('{"score": 0.5, "reason": "it sa', 0.5),
+    ("Score: 0.", 0.0),
     ("The score is between 0.5 and 0.8", NO),
     ("It has 1 of the points", NO),
     ("Question 1", NO),
@@ -162,6 +166,14 @@ WORDS: list[tuple[str, float | None]] = [
     ("The correct answer is Paris.", NO),
     ("Is it correct?", NO),
     ("", NO),
+    ('{"correct":', NO),
+    ('thought\n{"correct":', NO),
+    ('{"incorrect":\n', NO),
+    ('{"correct":\n false, "reason": "it s', NO),
+    ("Correct:", NO),
+    ("The answer is:", NO),
+    ("CORRECT:\n- it names Paris", CORRECT),
+    ("Verdict:\nINCORRECT", INCORRECT),
 ]
 
 OTHERS: list[tuple[str, str, str | None]] = [

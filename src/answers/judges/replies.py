@@ -76,6 +76,8 @@ _HIGH = re.compile(
 _FIELD = re.compile(
     rf"(?:final[ _-]?)?(?:{_NOUN}|is[ _-]?correct|correct)(?:[ _-](?:value|answer|label))?", re.IGNORECASE
 )
+_CUT_OBJECT = re.compile(r"\{[^{}]*[\d.]\s*$")
+_INTRODUCES, _KEY = re.compile(r"[:=]\s*$"), re.compile(r"[\"'`]\s*:\s*$")
 _LONGEST_SCORE = 400  # characters of a line with a score and a remark
 _LONGEST_OBJECT = 1 << 16  # characters
 _ESCAPE = re.compile(r'\\\\|\\(?!["/n]|u[0-9a-fA-F]{4})')  # all of JSON's that LaTeX could mean otherwise
@@ -120,7 +122,9 @@ def lines_of(reply: str) -> list[str]:
     if said:
         return [_unwrapped(text) for text in said]
     lines = [line for line in reply.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
-    return [_unwrapped(line) for line in dict.fromkeys([*lines[:1], *lines[-1:]])]
+    if lines and _INTRODUCES.search(lines[-1]):
+        lines[-1] = ""  # the reply was cut off before what it introduces
+    return [_unwrapped(line) for line in dict.fromkeys([*lines[:1], *lines[-1:]]) if not _KEY.search(line)]
 
 
 def _plain(key: str, value: str | float) -> str:
@@ -160,6 +164,8 @@ def score_in(reply: str) -> float | None:
     A score on another scale is not one: ``1 (out of 5)``, ``1 (lowest)``.
     """
     if any(float("".join(highest)) != 1 for highest in _SCALE.findall(reply)) or _is_of_another_scale(reply):
+        return None
+    if _CUT_OBJECT.search(reply):  # there may have been more digits
         return None
 
     def read(line: str) -> float | None:
