@@ -10,6 +10,7 @@ import functools
 import inspect
 import linecache
 import types
+from collections.abc import Iterator
 from dataclasses import MISSING
 from enum import Enum
 from typing import Any
@@ -23,13 +24,21 @@ _GENERATORS = frozenset({"collections", "dataclasses", "enum", "typing"})
 
 
 class ClassDescriber(CodeDescriber):
-    """Describes classes as well as functions and modules."""
+    """Describes classes as well as functions and modules.
+
+    Args:
+        files: Set to fill with the source files of all code that is met.
+    """
+
+    def __init__(self, files: set[str] | None = None) -> None:
+        super().__init__(files)
+        self._members_of: dict[type, dict[str, Any]] = {}
 
     def klass(self, kind: type) -> Any:
         """A class: by name if it belongs to a library or to testbed, else by its bases and members."""
         self.met_class(kind)
         if not own_code.is_own_class(kind):
-            return {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}"}
+            return {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}", **self._replaced(kind)}
         again = self.again(kind)
         if again is not None:
             return again
@@ -47,6 +56,29 @@ class ClassDescriber(CodeDescriber):
         members = {name: member for name, member in sorted(vars(kind).items()) if _is_written(kind, name, member)}
         described["members"] = {name: self._named_member(name, member, kind) for name, member in members.items()}
         return described
+
+    def _replaced(self, kind: type) -> dict[str, Any]:
+        """Describes the methods of a library's class that a user has replaced (``Attention.forward = mine``)."""
+        replaced = {
+            f"{base.__qualname__}.{name}": member
+            for base in kind.__mro__
+            for name, member in self._own_members(base).items()
+        }
+        if not replaced:
+            return {}
+        return self.again(kind) or {
+            "replaced": {name: self._named_member(name, member, kind) for name, member in sorted(replaced.items())}
+        }
+
+    def _own_members(self, kind: type) -> dict[str, Any]:
+        """The methods of a library's class that are a user's; looked for once in each class."""
+        if kind not in self._members_of:
+            library = kind.__module__ != "builtins" and not own_code.is_own_class(kind)
+            members = vars(kind).items() if library else ()
+            self._members_of[kind] = {
+                name: member for name, member in members if any(map(own_code.is_own_function, _functions_of(member)))
+            }
+        return self._members_of[kind]
 
     def met_class(self, kind: type) -> None:
         """Notes the source file of a class."""
@@ -87,6 +119,16 @@ def _defaults(field: Any) -> dict[str, Any]:
     """Returns the default of a data class's field, and its factory."""
     given = {name: getattr(field, name) for name in ("default", "default_factory")}
     return {name: value for name, value in given.items() if value is not MISSING}
+
+
+def _functions_of(member: Any) -> Iterator[types.FunctionType]:
+    """Yields the function of a method, and those that decorators have wrapped in it."""
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    for accessor in (member.fget, member.fset) if isinstance(member, property) else (member,):
+        while isinstance(accessor, types.FunctionType):
+            yield accessor
+            accessor = getattr(accessor, "__wrapped__", None)
 
 
 def _function_of(member: Any) -> Any:

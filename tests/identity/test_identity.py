@@ -666,6 +666,37 @@ def test_library_functions_and_classes_count_by_name() -> None:
     assert describe(torch.nn.Linear) == {"!class": "torch.nn.modules.linear.Linear"}
 
 
+def replaced(self: Any, x: Any) -> Any:
+    return -x
+
+
+@functools.wraps(torch.nn.ReLU.forward)
+def replaced_and_wrapped(self: Any, x: Any) -> Any:
+    return -x
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "member"),
+    [
+        (torch.nn.ReLU, "forward", replaced),
+        (torch.nn.ReLU, "forward", replaced_and_wrapped),
+        (torch.nn.ReLU, "forward", staticmethod(replaced)),
+        (torch.nn.ReLU, "inplace", property(lambda self: False)),
+        (torch.nn.Module, "__call__", replaced),
+    ],
+    ids=["a method", "wrapped", "static", "a property", "of a base"],
+)
+def test_a_method_of_a_librarys_class_that_was_replaced_counts(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, member: Any
+) -> None:
+    network = small_network()
+    before = digest(network)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, member, raising=False)
+        assert digest(network) != before
+    assert digest(network) == before
+
+
 def two_texts_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[str, str]:
     """The digests of a function in a module of that name, before and after a change to its text."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
