@@ -196,7 +196,10 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _follow(module: types.ModuleType, chain: Chain) -> dict[str, Any]:
-    """Resolves a chain of attributes of a module, by name; only for the user's code, or code of testbed."""
+    """Resolves a chain of attributes of a module, by name; only for the user's code, or code of testbed.
+
+    Code that a user has put into a library's module (``F.blur = mine``) is the user's.
+    """
     for index, name in enumerate(chain[1:], start=2):
         own = own_code.is_own_module(module)
         try:  # a library may import a lot to answer, and a function __getattr__ of the user's may raise anything
@@ -205,7 +208,8 @@ def _follow(module: types.ModuleType, chain: Chain) -> dict[str, Any]:
             return {}
         if not isinstance(item, types.ModuleType):
             code = isinstance(item, types.FunctionType | type) and module.__name__.startswith("testbed.")
-            return {".".join(chain[:index]): item} if own or code else {}
+            put = own_code.is_own_function(item) or (isinstance(item, type) and own_code.is_own_class(item))
+            return {".".join(chain[:index]): item} if own or code or put else {}
         module = item
     return {}
 

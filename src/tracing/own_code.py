@@ -70,9 +70,16 @@ def is_own_function(thing: object) -> bool:
 
 
 def is_own_module(module: types.ModuleType) -> bool:
-    """Checks whether a module is a file of the user's; a package without a file has nothing but modules."""
+    """Checks whether a module is the user's: a file, or made by hand (``types.ModuleType``) in no library's name.
+
+    Another package without a file has nothing but modules.
+    """
     file = getattr(module, "__file__", None)
-    return file is not None and str(file).endswith(".py") and is_own(module.__name__, file)
+    if file is not None:
+        return str(file).endswith(".py") and is_own(module.__name__, file)
+    top = sys.modules.get(module.__name__.partition(".")[0], module)
+    by_hand = type(module) is types.ModuleType and getattr(module, "__spec__", None) is None
+    return by_hand and (top is module or is_own_module(top))
 
 
 def plain_name(module: str) -> str:

@@ -697,6 +697,34 @@ def test_a_method_of_a_librarys_class_that_was_replaced_counts(
     assert digest(network) == before
 
 
+USES_A_LIBRARY = """
+import torch.nn.functional as F
+
+def scale(x):
+    return F.relu(x)
+"""
+
+
+def test_a_function_that_was_put_into_a_librarys_module_counts(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = load(USES_A_LIBRARY)
+    before = digest(mine.scale)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.nn.functional, "relu", replaced)
+        assert digest(mine.scale) != before
+    assert digest(mine.scale) == before
+
+
+def test_what_a_module_holds_that_was_made_by_hand_counts(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ModuleType("made_by_hand")
+    made.k = 0.5  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    mine = load("import made_by_hand\n\ndef scale(x):\n    return x * made_by_hand.k\n")
+    before = digest(mine.scale)
+    made.k = 0.8  # type: ignore[attr-defined]
+    assert digest(mine.scale) != before
+    assert not any(map(own_code.is_own_module, (sys, sys.modules["pyexpat.errors"], sys.modules["torch._C._nn"])))
+
+
 def two_texts_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[str, str]:
     """The digests of a function in a module of that name, before and after a change to its text."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
