@@ -62,13 +62,16 @@ class _NetworkState:
             there = getattr(module, held)  # in a scripted module it is not a dictionary
             if name not in there or there[name] is not tensor:
                 there[name] = tensor
+        import torch
+
         for parameter, wanted, data, grad in self.parameters:
             if _moved(parameter.data, data):
                 parameter.data = data
             if grad is not None and parameter.grad is not None and _moved(parameter.grad.data, grad):
                 parameter.grad.data = grad
             if parameter.requires_grad != wanted:
-                parameter.requires_grad_(wanted)
+                with torch.inference_mode(parameter.is_inference()):  # as torch asks
+                    parameter.requires_grad_(wanted)
         for name, value in self.attributes.items():
             if value is not _MISSING:
                 setattr(self.network, name, value)

@@ -48,6 +48,38 @@ _FAULTS_OF_THE_MACHINE = {
 _OPENING = threading.Lock()
 
 
+class _WholeFiles:
+    """Within it, Pillow refuses truncated files, whatever the program around testbed has set; threads share it.
+
+    ``ImageFile.LOAD_TRUNCATED_IMAGES`` would otherwise decide which samples count, by the process that reads them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self.filled = False  # what the program has set
+
+    def __enter__(self) -> _WholeFiles:
+        from PIL import ImageFile
+
+        with self._lock:
+            if not self._inside:
+                self.filled, ImageFile.LOAD_TRUNCATED_IMAGES = ImageFile.LOAD_TRUNCATED_IMAGES, False
+            self._inside += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        from PIL import ImageFile
+
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                ImageFile.LOAD_TRUNCATED_IMAGES = self.filled
+
+
+_WHOLE_FILES = _WholeFiles()
+
+
 def decode_file(path: Path) -> Image.Image:
     """Decodes the RGB image in a file.
 
@@ -74,7 +106,7 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     from PIL import UnidentifiedImageError
 
     try:
-        with _opened(io.BytesIO(data)) as image:
+        with _WHOLE_FILES, _opened(io.BytesIO(data)) as image:
             _check_size(image.size, what)
             return as_rgb(_turned(image) if active().exif == TURN else image, what)
     except (MemoryError, SampleError):
@@ -82,7 +114,8 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     except UnidentifiedImageError as error:
         raise SampleError(f"{what} cannot be decoded: it is not an image in a known format") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
-        raise SampleError(f"{what} cannot be decoded: {reason_of(error)}") from error
+        hint = "; ImageFile.LOAD_TRUNCATED_IMAGES does not change that" if _WHOLE_FILES.filled else ""
+        raise SampleError(f"{what} cannot be decoded: {reason_of(error)}{hint}") from error
 
 
 def size_of(data: bytes, what: str) -> tuple[int, int]:
@@ -181,7 +214,7 @@ def losses(file: BinaryIO) -> list[str]:
     """
     names = []
     try:
-        with _opened(file) as image:
+        with _WHOLE_FILES, _opened(file) as image:
             if _orientation(image):
                 names.append("orientation")
             if "A" in image.getbands() or "a" in image.getbands() or "transparency" in image.info:

@@ -331,6 +331,17 @@ def test_numbers_do_not_depend_on_the_block_around_the_call(tmp_path, surroundin
     assert list(found.frame.value) == list(expected.frame.value)
 
 
+def test_a_network_that_was_made_in_inference_mode_is_evaluated_there(tmp_path):
+    with torch.inference_mode():
+        network = small()
+        found = evaluate(definition(network), tmp_path / "a.db", "digits-c.gaussian_noise.1")
+        assert all(parameter.requires_grad for parameter in network.parameters())
+    plain = small()
+    plain.load_state_dict({name: value.clone() for name, value in network.state_dict().items()})
+    expected = evaluate(definition(plain), tmp_path / "b.db", "digits-c.gaussian_noise.1")
+    assert list(found.frame.value) == list(expected.frame.value)
+
+
 def test_settings_of_torch_are_put_back_after_an_error():
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")

@@ -7,10 +7,11 @@ import io
 import re
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 from torchvision.datasets.folder import default_loader
 
 from testbed.data.content import ImageDigests
@@ -206,6 +207,23 @@ def test_damage_is_a_sample_error_that_names_the_file(tmp_path, content, words):
     assert str(path) in str(caught.value)
     assert words in str(caught.value)
     assert not re.search(r"0x[0-9a-f]{6,}", str(caught.value))  # the same each time
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_truncated_files_are_refused_whatever_pillow_is_told(monkeypatch, kind):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    whole = encoded(Image.fromarray(BIG), kind)
+    half = whole[: len(whole) // 2]
+    assert Image.open(io.BytesIO(half)).convert("RGB").size == (50, 60)
+
+    def refused(data):
+        with pytest.raises(SampleError, match="LOAD_TRUNCATED_IMAGES does not change that"):
+            decode_bytes(data, "it")
+        decode_bytes(whole, "it")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(refused, [half] * 20))
+    assert ImageFile.LOAD_TRUNCATED_IMAGES
 
 
 def test_bytes_are_named_by_what_they_are_said_to_be():
