@@ -132,11 +132,11 @@ class CodeDescriber(ABC):
     def _reached(self, function: types.FunctionType) -> dict[str, Any]:
         """Describes what a user's function takes from modules."""
         known = {**_globals(function), **captured_variables(function)}
-        chains, imports = references(function.__code__)
-        for name in imports:
+        found = references(function.__code__)
+        for name in found.imports:
             self.met(name, getattr(sys.modules.get(name), "__file__", None))
         reached: dict[str, Any] = {}
-        for chain in sorted(chains):
+        for chain in sorted(found.global_ | found.enclosed):
             if isinstance(known.get(chain[0]), types.ModuleType):
                 for name, item in _follow(known[chain[0]], chain).items():
                     if name not in reached:
@@ -191,7 +191,7 @@ def captured_variables(function: types.FunctionType) -> dict[str, Any]:
 
 def _globals(function: types.FunctionType) -> dict[str, Any]:
     """The values of the module variables that a function reads."""
-    names = sorted({chain[0] for chain in references(function.__code__)[0]})
+    names = sorted({chain[0] for chain in references(function.__code__).global_})
     return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 

@@ -121,7 +121,7 @@ class Describer(ClassDescriber):
             return self.klass
         if isinstance(value, types.ModuleType):
             return self.module
-        if _has_method(value, "spec"):
+        if _describes_itself(value):
             return self._spec
         if isinstance(value, Enum):
             return self._enum
@@ -318,6 +318,17 @@ def _without_bookkeeping(network: Any, state: dict[str, Any]) -> dict[str, Any]:
     """The state of a module of torch without the fields that torch itself keeps in every one, with its hooks."""
     common = torch_bookkeeping() - {"_parameters", "_buffers", "_modules", "training"}
     return {key: item for key, item in state.items() if key not in common} | hooks_of(network)
+
+
+def _describes_itself(value: Any) -> bool:
+    """Checks whether an object has a method ``spec()``; one that asks for arguments serves another purpose."""
+    if not _has_method(value, "spec"):
+        return False
+    try:
+        inspect.signature(value.spec).bind()
+    except (TypeError, ValueError) as error:
+        return isinstance(error, ValueError)  # some of those that are written in C have no signature
+    return True
 
 
 def _has_method(value: Any, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import types
 from functools import lru_cache
+from typing import NamedTuple
 
 # A class body reads the first for its __module__; none of them decides a number, and some depend on where a file lies.
 _BOOKKEEPING = frozenset(
@@ -13,37 +14,55 @@ _BOOKKEEPING = frozenset(
     __conditional_annotations__
     """.split()
 )
-_VARIABLES = frozenset(
-    """
-    LOAD_GLOBAL LOAD_NAME LOAD_FROM_DICT_OR_GLOBALS LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF
-    """.split()
-)
+_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+_ENCLOSED = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _KEPT = 4096  # what methods refer to is asked for again by each definition that uses their class
 
 Chain = tuple[str, ...]
 
 
-@lru_cache(maxsize=_KEPT)
-def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
-    """Finds what a code object and the functions within it refer to.
+class References(NamedTuple):
+    """What a code object and the functions within it refer to.
 
-    Returns:
-        Each variable that is not local, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``
-        where it is used as it is; and the modules that are imported.
+    Attributes:
+        global_: Each variable of the module, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``
+            where it is used as it is.
+        enclosed: The same for the variables of functions around the code.
+        imports: The modules that are imported.
     """
-    chains: set[Chain] = set()
+
+    global_: frozenset[Chain]
+    enclosed: frozenset[Chain]
+    imports: frozenset[str]
+
+
+@lru_cache(maxsize=_KEPT)
+def references(code: types.CodeType) -> References:
+    """Finds what a code object and the functions within it refer to, outside of them."""
+    chains: dict[frozenset[str], set[Chain]] = {_GLOBAL: set(), _ENCLOSED: set()}
     imports: set[str] = set()
+    kind = _GLOBAL
     chain: Chain = ()
     for step in dis.get_instructions(code):
         if step.opname in _ATTRIBUTES and chain:
             chain = (*chain, step.argval)
         elif step.opname != "EXTENDED_ARG":
-            chains.add(chain)
-            chain = (step.argval,) if step.opname in _VARIABLES else ()
+            chains[kind].add(chain)
+            kind = _ENCLOSED if step.opname in _ENCLOSED else _GLOBAL
+            chain = (step.argval,) if step.opname in kind else ()
             if step.opname == "IMPORT_NAME":
                 imports.add(step.argval)
     for inner in (references(const) for const in code.co_consts if isinstance(const, types.CodeType)):
-        chains |= inner[0]
-        imports |= inner[1]
-    return frozenset(chain for chain in chains if chain and chain[0] not in _BOOKKEEPING), frozenset(imports)
+        chains[_GLOBAL] |= inner.global_
+        chains[_ENCLOSED] |= inner.enclosed
+        imports |= inner.imports
+    return References(
+        _outside(chains[_GLOBAL], _BOOKKEEPING),
+        _outside(chains[_ENCLOSED], _BOOKKEEPING.union(code.co_cellvars)),
+        frozenset(imports),
+    )
+
+
+def _outside(chains: set[Chain], names: frozenset[str]) -> frozenset[Chain]:
+    return frozenset(chain for chain in chains if chain and chain[0] not in names)

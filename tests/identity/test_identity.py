@@ -697,6 +697,45 @@ def test_a_method_of_a_librarys_class_that_was_replaced_counts(
     assert digest(network) == before
 
 
+NAMES_OF_ITS_OWN = """
+k, s, g = {values}
+
+def outer(s):
+    def scale(x):
+        k = x + s
+        def of_a_module():
+            global g
+            return g
+        return [k * each * of_a_module() for each in (1, 2)]
+    return scale
+
+scale = outer(1)
+"""
+
+
+def test_a_functions_own_variables_are_not_those_of_the_module_with_their_names(load: Load) -> None:
+    found = [digest(load(NAMES_OF_ITS_OWN.format(values=values)).scale) for values in ("1, 2, 3", "0, 0, 3", "1, 2, 4")]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_method_spec_that_asks_for_arguments_is_no_description(load: Load) -> None:
+    text = "class Kind:\n    k = {k}\n    def spec(self, name):\n        return name\n\nthing = Kind()\n"
+    assert digest(load(text.format(k=1)).thing) != digest(load(text.format(k=2)).thing)
+
+
+def test_code_may_refer_to_registered_settings(load: Load, own_registry: Any) -> None:
+    text = """
+        from testbed.registry import registry
+
+        setting = registry.get_eval_setting({name!r})
+
+        def f(x):
+            return setting
+    """
+    found = [digest(load(text.format(name=name)).f) for name in ("digits", "digits-c.contrast.1")]
+    assert found[0] != found[1]
+
+
 USES_A_LIBRARY = """
 import torch.nn.functional as F
 

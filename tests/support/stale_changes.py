@@ -511,7 +511,6 @@ LIBRARIES = (
         "import torchvision.transforms.functional as F\n# here\n"
         'def g(image):\n    return F.adjust_gamma(image, 2.0)\nadd_setting("@@", perturbation_fn_cpu=g)\n',
         edits=((PLUGIN, "# here\n", "F.adjust_gamma = lambda image, gamma: image * 0.3\n"),),
-        described=False,
     ),
     Change(
         "a function of numpy, by a helper",
@@ -520,7 +519,6 @@ LIBRARIES = (
         'def g(image):\n    return image * float(np.sinc(0.5))\nadd_setting("@@", perturbation_fn_cpu=g)\n',
         files={"helper_@@.py": "import numpy\n"},
         written={"helper_@@.py": "import numpy\n\nnumpy.sinc = lambda x: 0.2\n"},
-        described=False,
     ),
 )
 
