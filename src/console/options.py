@@ -294,8 +294,16 @@ def run_command(command: click.Command) -> None:
         _run(command)
 
 
+def _check_working_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise TestbedError(f"the working folder cannot be used ({error.strerror}); cd to another one") from error
+
+
 def _run(command: click.Command) -> None:
     try:
+        _check_working_folder()
         code = command.main(standalone_mode=False)
         ignore_all()
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,13 +37,14 @@ class VisibleStream:
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """Makes everything written to standard output and error meanwhile `visible`."""
+    """Makes everything written to standard output and error meanwhile `visible`; a closed one takes it to nowhere."""
     kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (VisibleStream(stream) for stream in kept)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = kept
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        sys.stdout, sys.stderr = (VisibleStream(nowhere if stream is None else stream) for stream in kept)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = kept
 
 
 def terminal(stream: Any) -> Any:

@@ -106,10 +106,15 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
     if path.suffix not in FORMATS:
         load_plugin_file(path)
         return
-    if not path.is_file():
-        raise PluginError(f"--plugin {path}: there is no such file")
+    _check_file(path)
     with access_log.watch(access_log.SHARED):
         named(FORMATS[path.suffix])(path, catalog)
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "not a regular file"
+        raise PluginError(f"--plugin {path}: {f'it is {kind}' if path.exists() else 'there is no such file'}")
 
 
 def load_plugin_file(path: Path) -> ModuleType:
@@ -118,8 +123,7 @@ def load_plugin_file(path: Path) -> ModuleType:
     Raises:
         PluginError: If the file is missing or fails; the message names the line.
     """
-    if not path.is_file():
-        raise PluginError(f"--plugin {path}: there is no such file")
+    _check_file(path)
     if path.suffix != ".py":
         raise PluginError(f"--plugin {path}: not a Python file; the name must end in .py (or in .yaml for a decoder)")
     see_safetensors()

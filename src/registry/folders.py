@@ -113,13 +113,13 @@ def _exists(path: Path) -> bool:
 
 def _is_file(word: str) -> bool:
     try:
-        return expanded(word).is_file()
+        return bool(word) and expanded(word).is_file()
     except (OSError, ValueError):
         return False
 
 
 def _is_folder(word: str) -> bool:
     try:
-        return expanded(word).is_dir()
+        return bool(word) and expanded(word).is_dir()  # pathlib takes an empty word for the working folder
     except (OSError, ValueError):  # for example too long for a file name
         return False

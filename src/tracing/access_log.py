@@ -39,7 +39,15 @@ SHARED = ""
 # For whom it was read, one of the kinds above, its path or name, and the version of a file.
 Read = tuple[str, str, str, str]
 
-_BEGAN_IN = os.getcwd()
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted; commands refuse to run there
+        return os.sep
+
+
+_BEGAN_IN = _working_folder()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
 
 

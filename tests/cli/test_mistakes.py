@@ -48,6 +48,9 @@ MISTAKES = {
     "a pattern that matches nothing": (("--models", "demo", "--eval-settings", "digits-d.*"), "digits-d.*"),
     "a GPU that is not there": ((*LOGREG, "--gpus", "97"), "--gpus 97: torch sees"),
     "a store in a folder that does not exist": ((*LOGREG, "--db-url", "no/results.db"), "folder that does not exist"),
+    "a plug-in that is a folder": ((*LOGREG, "--plugin", "/"), "--plugin /: it is a folder"),
+    "a plug-in that is a device": ((*LOGREG, "--plugin", "/dev/null"), "it is not a regular file"),
+    "an empty name": (("--models", "digits-logreg", "--eval-settings", ""), "unknown eval setting ''"),
     "a broken plug-in": ((*LOGREG, "--plugin", "broken.py"), "broken.py:3", "my own fault"),
     "a name that is taken": ((*LOGREG, "--plugin", WORLD, "twice.py"), "world.py", "twice.py:2"),
 }

@@ -65,6 +65,22 @@ def test_python_m_testbed_is_the_same_program(tmp_path):
     assert done.stderr.startswith(said)
 
 
+def in_a_shell(folder, script: str) -> subprocess.CompletedProcess[str]:
+    command = [shutil.which("bash"), "-c", script.replace("TESTBED", f"{sys.executable} -m testbed")]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_closed_streams_are_no_error(tmp_path):
+    done = in_a_shell(tmp_path, "TESTBED list models >&- 2>notes && TESTBED list models >&- 2>&- <&- && echo both")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "both\n", "")
+
+
+def test_a_working_folder_that_was_deleted_is_one_line(tmp_path):
+    done = in_a_shell(tmp_path, "mkdir gone && cd gone && rmdir ../gone && TESTBED list models")
+    assert done.returncode == 1
+    assert done.stderr == "Error: the working folder cannot be used (No such file or directory); cd to another one\n"
+
+
 def test_the_version_is_told(capsys):
     assert command.main(["--version"], standalone_mode=False) in (0, None)
     assert capsys.readouterr().out == f"testbed {__version__}\n"
