@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import os
+import sys
 import types
 from collections.abc import Iterator
 from dataclasses import MISSING
@@ -76,7 +78,7 @@ class ClassDescriber(CodeDescriber):
             library = kind.__module__ != "builtins" and not own_code.is_own_class(kind)
             members = vars(kind).items() if library else ()
             self._members_of[kind] = {
-                name: member for name, member in members if any(map(own_code.is_own_function, _functions_of(member)))
+                name: member for name, member in members if any(map(_is_put_there, _functions_of(member)))
             }
         return self._members_of[kind]
 
@@ -119,6 +121,13 @@ def _defaults(field: Any) -> dict[str, Any]:
     """Returns the default of a data class's field, and its factory."""
     given = {name: getattr(field, name) for name in ("default", "default_factory")}
     return {name: value for name, value in given.items() if value is not MISSING}
+
+
+def _is_put_there(function: types.FunctionType) -> bool:
+    """Checks whether a user has written a method of a library's class, rather than something that makes classes."""
+    module = sys.modules.get(str(function.__globals__.get("__name__")))
+    known = vars(module) is function.__globals__ if module is not None else os.path.isfile(function.__code__.co_filename)
+    return known and own_code.is_own_function(function)
 
 
 def _functions_of(member: Any) -> Iterator[types.FunctionType]:

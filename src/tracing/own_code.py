@@ -29,7 +29,7 @@ _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 def is_own(module: str | None, file: str | None) -> bool:
     """Checks whether code is the user's, by its module: of a plug-in or definitions, or not installed."""
-    module = module or ""
+    module = module if isinstance(module, str) else ""  # a class may have a descriptor of that name
     if module.startswith(_NETWORKS):
         return True
     if module.startswith(DEFINITION_PACKAGES):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import inspect
 import json
 import linecache
 import math
@@ -664,6 +665,7 @@ def test_library_functions_and_classes_count_by_name() -> None:
     assert describe(json.dumps) == {"!function": "json.dumps", "revision": 1}
     assert describe(operator.mul) == {"!function": "_operator.mul"}
     assert describe(torch.nn.Linear) == {"!class": "torch.nn.modules.linear.Linear"}
+    assert describe(inspect.FullArgSpec) == {"!class": "inspect.FullArgSpec"}  # with a method that namedtuple has made
 
 
 def replaced(self: Any, x: Any) -> Any:
