@@ -125,8 +125,8 @@ def _defaults(field: Any) -> dict[str, Any]:
 
 def _is_put_there(function: types.FunctionType) -> bool:
     """Checks whether a user has written a method of a library's class, rather than something that makes classes."""
-    module = sys.modules.get(str(function.__globals__.get("__name__")))
-    known = vars(module) is function.__globals__ if module is not None else os.path.isfile(function.__code__.co_filename)
+    module, file = sys.modules.get(str(function.__globals__.get("__name__"))), function.__code__.co_filename
+    known = os.path.isfile(file) if module is None else vars(module) is function.__globals__
     return known and own_code.is_own_function(function)
 
 
