@@ -23,7 +23,7 @@ Chain = tuple[str, ...]
 
 
 class References(NamedTuple):
-    """What a code object and the functions within it refer to.
+    """The references of a code object and of the functions within it.
 
     Attributes:
         global_: Each variable of the module, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``

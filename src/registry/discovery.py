@@ -113,8 +113,8 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "not a regular file"
-        raise PluginError(f"--plugin {path}: {f'it is {kind}' if path.exists() else 'there is no such file'}")
+        kind = "a folder, not a file" if path.is_dir() else "not a regular file"
+        raise PluginError(f"--plugin {path}: {kind if path.exists() else 'there is no such file'}")
 
 
 def load_plugin_file(path: Path) -> ModuleType:

@@ -282,7 +282,7 @@ def test_a_plugin_file_that_ends_the_program_is_named(catalog: Catalog, write: W
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("gone.py", "no such file"), ("folder", "it is a folder"), ("notes.txt", r"\.py"), ("script", r"\.py")],
+    [("gone.py", "no such file"), ("folder", "a folder, not a file"), ("notes.txt", r"\.py"), ("script", r"\.py")],
 )
 def test_what_is_no_python_file_cannot_be_a_plugin(
     catalog: Catalog, write: Write, tmp_path: Path, name: str, reason: str

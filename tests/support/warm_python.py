@@ -63,13 +63,10 @@ class WarmPython:
     def __init__(self, address: Path) -> None:
         self._address = address
         self._server: subprocess.Popen[bytes] | None = None
-        with contextlib.suppress(FileExistsError):
-            address.with_suffix(".started").touch(exist_ok=False)
-            self._server = subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE)
         self._connect()
 
     def _connect(self) -> None:
-        self._link = _connected(self._address)
+        self._link = self._connected()
         self._answers = self._link.makefile("r")
 
     def run(
@@ -102,10 +99,27 @@ class WarmPython:
         home = folder / f"given-{number}"
         home.mkdir()
         (home / "given.py").write_text(text)
-        return StartedProgram(self._address, home, words)
+        return StartedProgram(self._connected(), home, words)
+
+    def _connected(self) -> socket.socket:
+        """A connection to the server; the one who started it may have ended it, and then this client starts another."""
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(FileExistsError):
+                self._address.with_suffix(".started").touch(exist_ok=False)
+                self._server = subprocess.Popen([sys.executable, __file__, str(self._address)], stdin=subprocess.PIPE)
+            link = socket.socket(socket.AF_UNIX)
+            try:
+                link.connect(str(self._address))
+                return link
+            except (FileNotFoundError, ConnectionRefusedError):
+                link.close()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def close(self) -> None:
-        """Ends what serves this client; whoever needs a server after the one that started it starts another."""
+        """Ends what serves this client, and the server if it has started it."""
         self._answers.close()
         self._link.close()
         if self._server is not None:
@@ -120,19 +134,19 @@ class StartedProgram:
     """A program that runs beside the test, with pipes to it, as `subprocess.Popen` of a Python has them.
 
     Args:
-        address: Of the server's socket.
+        link: A connection to the server.
         home: Has the program, and gets its pipes.
         words: The program's arguments.
     """
 
-    def __init__(self, address: Path, home: Path, words: Sequence[str]) -> None:
+    def __init__(self, link: socket.socket, home: Path, words: Sequence[str]) -> None:
         pipes = [home / name for name in ("stdin", "stdout", "stderr")]
         for pipe in pipes:
             os.mkfifo(pipe)
         argv = [str(home / "given.py"), *words]
         request = {"argv": argv, "folder": os.getcwd(), "environment": dict(os.environ), "anew": False}
         self.returncode: int | None = None
-        self._link = _connected(address)
+        self._link = link
         self._link.sendall(json.dumps({**request, "files": [str(pipe) for pipe in pipes]}).encode() + b"\n")
         self._answers = self._link.makefile("r")
         self.pid = int(self._answers.readline())
@@ -163,20 +177,6 @@ class StartedProgram:
         self.kill()
         for each in (self.stdin, self.stdout, self.stderr, self._answers, self._link):
             each.close()
-
-
-def _connected(address: Path) -> socket.socket:
-    deadline = time.monotonic() + 60
-    while True:
-        link = socket.socket(socket.AF_UNIX)
-        try:
-            link.connect(str(address))
-            return link
-        except (FileNotFoundError, ConnectionRefusedError):
-            link.close()
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 def serve(address: str) -> None:
