@@ -54,7 +54,7 @@ def test_what_cannot_be_scored_is_told(program, tmp_path):
     assert "the store has no outputs of model 'nobody'" in unknown.stderr
 
 
-def test_neither_the_model_nor_the_data_are_needed(program, tmp_path):
+def test_the_data_are_not_needed(program, tmp_path):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     for number in range(4):
