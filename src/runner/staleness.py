@@ -10,7 +10,6 @@ from typing import Any
 from testbed.certificates import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate
 from testbed.db.store import Store
 from testbed.entities import Evaluation
-from testbed.errors import CorruptOutputError
 from testbed.execution.progress import Progress
 from testbed.execution.records import RunRecords
 from testbed.execution.report import CheckResult
@@ -23,7 +22,7 @@ from testbed.runner.comparison import may_differ
 from testbed.runner.recompute import ENOUGH, SAMPLES, Amount, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate, find_stale_candidates, in_order
 from testbed.scoring.changes import SHOWN
-from testbed.scoring.finish import changes_in_doubt
+from testbed.scoring.finish import changes_or_reason
 from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
 from testbed.tracing.own_code import is_own_class
@@ -192,14 +191,13 @@ class StalenessChecker:
         return any(changed)
 
     def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate | str:
-        """Adds a check of the metrics to a certificate; the reason, if stored values cannot be read."""
+        """Adds a check of the metrics to a certificate; the reason, if they cannot be computed."""
         because = tuple(candidate.differences)
         noted: dict[str, Any] = {}
         if self._metrics_in_doubt(candidate) and certificate.equal:
-            try:
-                found = changes_in_doubt(self.store, self.catalog, candidate.evaluation.id)
-            except CorruptOutputError as error:
-                return str(error)
+            found = changes_or_reason(self.store, self.catalog, candidate.evaluation.id)
+            if isinstance(found, str):
+                return found
             certificate = replace(certificate, same_metrics=found.same)
             noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
             if found.same:
@@ -269,7 +267,7 @@ class StalenessChecker:
             if reasons:
                 cell.action = Action.FAILED
                 cell.reason = (
-                    f"its stored outputs may be outdated and cannot be checked: {reasons[0]}; --trust reuses them,"
+                    f"its stored results may be outdated and cannot be checked: {reasons[0]}; --trust reuses them,"
                     " --override runs it again"
                 )
 

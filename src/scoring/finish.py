@@ -113,18 +113,20 @@ def changes(store: Store, catalog: Catalog, evaluation_id: int, details: bool = 
     return compared(store, evaluation_id, *compute_scores(store, catalog, evaluation_id), details=details)
 
 
-def changes_in_doubt(store: Store, catalog: Catalog, evaluation_id: int) -> ScoreChanges:
-    """Returns `changes`; metrics that today's code cannot compute count as differing.
+def changes_or_reason(store: Store, catalog: Catalog, evaluation_id: int) -> ScoreChanges | str:
+    """Returns `changes`, or the reason why today's code cannot compute them, which does not mean that they differ.
 
     Raises:
-        StoreError: If stored values cannot be read, which does not mean that today's metrics differ.
+        StoreError: If the store cannot be read.
     """
     try:
         return changes(store, catalog, evaluation_id)
-    except Exception as error:  # a setting's own metrics_fn may raise anything; scoring anew will report it
-        if isinstance(error, StoreError) and not isinstance(error, LackingEmbeddingsError):
+    except LackingEmbeddingsError as error:  # today's metrics need what the stored ones did not: they are others
+        return ScoreChanges(differing=[str(error)])
+    except Exception as error:  # a setting's own metrics_fn may raise anything
+        if isinstance(error, StoreError) and not isinstance(error, CorruptOutputError):
             raise
-        return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
+        return str(error) if isinstance(error, TestbedError) else reason_of(error)
 
 
 def _refused(outputs: Any) -> list[Metric]:

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.calls import reason_of
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, are_new, current
-from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
+from testbed.errors import TestbedError
 from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.identity.fingerprints import cell_fingerprint
@@ -18,7 +17,7 @@ from testbed.planning.identify import view_of
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN, ScoreChanges
-from testbed.scoring.finish import changes, complete, score
+from testbed.scoring.finish import changes_or_reason, complete, score
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,12 @@ def rescore(
     return done
 
 
-def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges:
-    """Returns what today's code computes differently for an evaluation with today's definition."""
+def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges | str:
+    """What today's code computes differently for an evaluation with today's definition; a reason if it cannot."""
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(record.metrics and not today.differences(record.content) for record in records):
         return ScoreChanges()
-    return changes(store, catalog, evaluation.id)
+    return changes_or_reason(store, catalog, evaluation.id)
 
 
 def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> RescoreResult:
@@ -99,16 +98,9 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):
-        try:
-            found = _changes(store, catalog, evaluation, today)
-        except LackingEmbeddingsError as error:  # the definition needs them now, so its metrics are others
-            found = ScoreChanges(differing=[str(error)])
-        except StoreError as error:
-            if not isinstance(error, CorruptOutputError):
-                raise
-            return ended("failed", str(error), evaluation.id)
-        except Exception as error:  # a setting's own metrics_fn may raise anything; what is stored stays as it is
-            return ended("failed", str(error) if isinstance(error, TestbedError) else reason_of(error), evaluation.id)
+        found = _changes(store, catalog, evaluation, today)
+        if isinstance(found, str):
+            return ended("failed", found, evaluation.id)
         if found.same:
             store.evaluations.add(evaluation.id, found.new_scores, found.new_metrics)
             return ended("added" if found.new else "current", are_new(found.new), evaluation.id)

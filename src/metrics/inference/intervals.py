@@ -14,8 +14,8 @@ from testbed.metric_specs import MetricSpec, known_error, spec_of
 
 Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 _TAIL = 0.975
-_CLOSED = 100  # degrees of freedom up to which Student's distribution is inverted exactly
-_STEPS = 80  # of bisection
+_INTEGRATED = 100  # degrees of freedom up to which Student's distribution is inverted by integration
+_PARTS = 512  # of an integral
 
 
 def interval_of(stored: Metric | Result) -> tuple[float, float] | None:
@@ -30,8 +30,9 @@ def interval(
 
     Wilson's interval (1927) if each sample is 0 or 1, else Student's, with one degree of freedom less than there are
     effective clusters or, if each sample is alone, samples. A share over clusters has Student's interval of its log
-    odds, as in R's `survey::svyciprop` (Lumley 2010); where all clusters agree, so that nothing is known about their
-    spread, Wilson's of as many samples as there are effective clusters.
+    odds, as in R's `survey::svyciprop` (Lumley 2010), with fewer degrees of freedom where few clusters tell the spread
+    (see `_share_freedom`); where all clusters agree, so that nothing is known about their spread, Wilson's of as many
+    samples as there are effective clusters.
 
     Args:
         spec: The metric's declaration.
@@ -66,9 +67,9 @@ def student(independent: int) -> float:
 
 
 @cache
-def student_quantile(freedom: int) -> float:
+def student_quantile(freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution, to nine digits, with so many degrees of freedom, at least one."""
-    if freedom > _CLOSED:  # Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5)
+    if freedom > _INTEGRATED:  # Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5)
         z, terms = (
             Z,
             (
@@ -79,23 +80,21 @@ def student_quantile(freedom: int) -> float:
             ),
         )
         return float(z + sum(term / freedom**power for power, term in enumerate(terms, start=1)))
-    low, high = 0.0, 16.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_below(middle, freedom) < _TAIL else (low, middle)
-    return low
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
+    quantile, step = Z, 1.0
+    while step > 1e-11 * quantile:  # Newton's method, from below: the distribution is concave there
+        cosine = 1 / math.sqrt(1 + quantile**2 / freedom)
+        below = 0.5 + scale * _integral_of_cosine(math.acos(cosine), freedom - 1)
+        step = (_TAIL - below) * math.sqrt(freedom) / (scale * cosine ** (freedom + 1))
+        quantile += step
+    return quantile
 
 
-def _student_below(t: float, freedom: int) -> float:
-    """The share of Student's distribution below t ≥ 0 (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    squared, odd = math.cos(angle) ** 2, freedom % 2
-    term = total = (math.cos(angle) if odd else 1.0) if freedom > 1 else 0.0
-    for step in range(2 + odd, freedom - 1, 2):
-        term *= squared * (step - 1) / step
-        total += term
-    within = (2 / math.pi) * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-    return (1 + within) / 2
+def _integral_of_cosine(end: float, power: float) -> float:
+    """The integral of a power of the cosine from 0 to an angle below π / 2, by Simpson's rule."""
+    width = end / _PARTS
+    values = [math.cos(part * width) ** power for part in range(_PARTS + 1)]
+    return width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
 
 
 def wilson(rate: Any, n: Any, z: float = Z) -> tuple[Any, Any]:
@@ -135,7 +134,24 @@ def _share(share: float, stderr: float | None, n: int) -> tuple[float, float]:
 def _clustered_share(share: float, stderr: float | None, n: int, clusters: int) -> tuple[float, float]:
     if stderr is None or not 0 < share < 1 or clusters < 2:
         return wilson(share, clusters)
-    return log_odds(share, max(stderr, _alone(share, n)), student(clusters))
+    stderr = max(stderr, _alone(share, n))
+    return log_odds(share, stderr, student_quantile(_share_freedom(share, stderr, clusters)))
+
+
+def _share_freedom(share: float, stderr: float, clusters: int) -> float:
+    """The degrees of freedom of the standard error of a share over G clusters, at most G − 1.
+
+    A spread that a few clusters tell, such as the two that have any failures, is known less well than that of G means
+    with a normal distribution. For means of kurtosis κ it has 2 G / (κ − (G − 3) / (G − 1)) degrees of freedom (O'Neill
+    2014). κ is taken from the share and its error, as if each cluster had either no failures (successes, if these are
+    fewer) or the same number of them: a part q of the clusters, for which κ = 1 / (q (1 − q)) − 3. If q is above a
+    half, the clusters without any are not rare, and G − 1 stands.
+    """
+    fewer = min(share, 1 - share)
+    q = fewer**2 / (fewer**2 + (clusters - 1) * stderr**2)
+    kurtosis = 1 / (q * (1 - q)) - 3 if q < 0.5 else 0.0
+    known = 2 * clusters / (max(kurtosis, 3) - (clusters - 3) / (clusters - 1))
+    return max(known, 1.0)
 
 
 def _alone(share: float, n: int) -> float:
