@@ -291,6 +291,24 @@ def test_scoring_again_notices_what_a_metric_reads(lab: Any, number: Number) -> 
     assert status(lab.run(catalog)) == {"own": "stored"}
 
 
+def test_metrics_that_cannot_be_computed_are_no_others(lab: Any, number: Number) -> None:
+    catalog = toy_catalog(toy_model(), own_metric(number))
+    (first,) = lab.run(catalog).outcomes
+    before = mine(lab)
+    Path(number.path).write_text("no number")
+    with Store.open(lab.url, "write") as store:
+        assert [each.status for each in rescore(store, catalog)] == ["failed"]
+    report = lab.run(catalog)
+    assert status(report) == {"own": "failed"}
+    assert "could not convert string to float" in report.outcomes[0].reason
+    assert "--trust" in report.outcomes[0].reason
+    assert [each.status for each in evaluations(lab).values()] == ["complete"]
+    assert list(evaluations(lab)) == [first.evaluation_id]
+    assert mine(lab) == before
+    number.write(1)
+    assert status(lab.run(catalog)) == {"own": "stored"}
+
+
 # Embeddings, heads, texts, probes ---------------------------------------------------------------------------------
 
 
