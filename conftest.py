@@ -15,6 +15,7 @@ from typing import Any
 # retry for most of a minute before they find that there is no network.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["OMP_WAIT_POLICY"] = "passive"  # where a test asks for two threads, they do not take turns in waiting
 os.environ.pop("COLUMNS", None)  # xdist's workers have it, and tables and sentences would be folded
 
 import peers
@@ -63,6 +64,7 @@ def _own_reads() -> Iterator[None]:
     _forget([each for each in access_log.noted(declared=True) if _is_of_tests(each[0])])
 
 
+@cache
 def _is_of_tests(owner: str) -> bool:
     file = owner.removeprefix(access_log.code(""))
     if file == sys.argv[0]:
