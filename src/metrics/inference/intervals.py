@@ -85,7 +85,7 @@ def student_quantile(freedom: float) -> float:
     while step > 1e-11 * quantile:  # Newton's method, from below: the distribution is concave there
         cosine = 1 / math.sqrt(1 + quantile**2 / freedom)
         below = 0.5 + scale * _integral_of_cosine(math.acos(cosine), freedom - 1)
-        step = (_TAIL - below) * math.sqrt(freedom) / (scale * cosine ** (freedom + 1))
+        step = (_TAIL - below) * math.sqrt(freedom) / (scale * math.pow(cosine, freedom + 1))
         quantile += step
     return quantile
 
@@ -93,7 +93,7 @@ def student_quantile(freedom: float) -> float:
 def _integral_of_cosine(end: float, power: float) -> float:
     """The integral of a power of the cosine from 0 to an angle below π / 2, by Simpson's rule."""
     width = end / _PARTS
-    values = [math.cos(part * width) ** power for part in range(_PARTS + 1)]
+    values = [math.pow(math.cos(part * width), power) for part in range(_PARTS + 1)]
     return width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
 
 
