@@ -6,7 +6,7 @@ Imports neither numpy nor scipy, so that `testbed show` answers at once.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from testbed.entities import Metric, Result
@@ -16,6 +16,7 @@ Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 _TAIL = 0.975
 _INTEGRATED = 100  # degrees of freedom up to which Student's distribution is inverted by integration
 _PARTS = 512  # of an integral
+_RAREST = 1e-9  # share of clusters
 
 
 def interval_of(stored: Metric | Result) -> tuple[float, float] | None:
@@ -66,7 +67,7 @@ def student(independent: int) -> float:
     return student_quantile(independent - 1) if independent > 1 else math.inf
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def student_quantile(freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution, to nine digits, with so many degrees of freedom, at least one."""
     if freedom > _INTEGRATED:  # Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5)
@@ -148,8 +149,8 @@ def _share_freedom(share: float, stderr: float, clusters: int) -> float:
     half, the clusters without any are not rare, and G − 1 stands.
     """
     fewer = min(share, 1 - share)
-    q = fewer**2 / (fewer**2 + (clusters - 1) * stderr**2)
-    kurtosis = 1 / (q * (1 - q)) - 3 if q < 0.5 else 0.0
+    q = 1 / (1 + (clusters - 1) * (stderr / fewer) * (stderr / fewer))
+    kurtosis = 1 / (max(q, _RAREST) * (1 - q)) - 3 if q < 0.5 else 0.0
     known = 2 * clusters / (max(kurtosis, 3) - (clusters - 3) / (clusters - 1))
     return max(known, 1.0)
 
