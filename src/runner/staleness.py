@@ -57,6 +57,7 @@ class StalenessChecker:
         self.checks: list[CheckResult] = []
         self._checked: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
+        self._unscored: dict[int, str] = {}  # why the metrics of others could not be computed
         self._suspects: set[str] = set()
         self._left = MOST_CHECKED  # checks that are still made
 
@@ -168,18 +169,19 @@ class StalenessChecker:
         found = self._recomputation().compare(chosen, Amount(max(SAMPLES, min(ENOUGH, MOST_SAMPLES // len(chosen)))))
         for candidate, certificate in zip(chosen, found, strict=True):
             self._checked.add(candidate.evaluation.id)
-            if not isinstance(certificate, str):
-                certificate = self._with_metrics(candidate, certificate)
             if isinstance(certificate, str):
                 self._unchecked[candidate.evaluation.id] = certificate
                 self._add(candidate, "not checked", reason=certificate)
                 continue
+            certificate = self._with_metrics(candidate, certificate)
+            unscored = self._unscored.get(candidate.evaluation.id, "")
             edited = self.records.today.edited(self.records.of(candidate.cell, candidate.record))
             if certificate.equal and edited:  # what ran again may be what is in memory
                 self._leave(candidate, f"{edited[0]} {EDITED}")
             else:
                 results.append((candidate, certificate))
-                self._add(candidate, "equal" if certificate.equal else "differs", certificate)
+                result = "not checked" if unscored else "equal" if certificate.equal else "differs"
+                self._add(candidate, result, certificate, unscored)
         self.store.records.add_certificates(
             [(candidate.evaluation.id, certificate) for candidate, certificate in results]
         )
@@ -190,18 +192,19 @@ class StalenessChecker:
         changed = [self._apply(candidate, certificate) for candidate, certificate in results]
         return any(changed)
 
-    def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate | str:
-        """Adds a check of the metrics to a certificate; the reason, if they cannot be computed."""
+    def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate:
+        """Adds a check of the metrics to a certificate, and notes why where they cannot be computed."""
         because = tuple(candidate.differences)
         noted: dict[str, Any] = {}
         if self._metrics_in_doubt(candidate) and certificate.equal:
             found = changes_or_reason(self.store, self.catalog, candidate.evaluation.id)
-            if isinstance(found, str):
-                return found
-            certificate = replace(certificate, same_metrics=found.same)
-            noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
-            if found.same:
-                self.store.evaluations.add(candidate.evaluation.id, found.new_scores, found.new_metrics)
+            if isinstance(found, str):  # the outputs are equal, and may serve other cells
+                self._unscored[candidate.evaluation.id] = found
+            else:
+                certificate = replace(certificate, same_metrics=found.same)
+                noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
+                if found.same:
+                    self.store.evaluations.add(candidate.evaluation.id, found.new_scores, found.new_metrics)
         noted = {key: value for key, value in noted.items() if value}
         noted[MAY_DIFFER] = may_differ(certificate.samples, candidate.cell.size)
         environment = {**self.environment, **noted}
@@ -232,6 +235,7 @@ class StalenessChecker:
                 record = {**record, CHECKED: {"samples": certificate.samples, MAY_DIFFER: certificate.may_differ}}
                 self.records.valid[candidate.evaluation.id] = record
                 metrics = candidate.metrics and certificate.same_metrics is not False
+                metrics = metrics and candidate.evaluation.id not in self._unscored
                 (whole if metrics else outputs)[candidate.evaluation.id] = record
                 if candidate.evaluation.root != candidate.evaluation.id:
                     outputs.setdefault(candidate.evaluation.root, record)
@@ -264,6 +268,8 @@ class StalenessChecker:
             sources = [*cell.sources, cell.stored if cell.action in (Action.DONE, Action.RUN) else None]
             taken = [source.id for source in sources if isinstance(source, Evaluation)]
             reasons = [self._unchecked[each] for each in taken if each in self._unchecked]
+            if cell.action is Action.DONE and cell.stored is not None and cell.stored.id in self._unscored:
+                reasons.append(self._unscored[cell.stored.id])
             if reasons:
                 cell.action = Action.FAILED
                 cell.reason = (

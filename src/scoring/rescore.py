@@ -76,7 +76,7 @@ def rescore(
 
 
 def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges | str:
-    """What today's code computes differently for an evaluation with today's definition; a reason if it cannot."""
+    """Returns what today's code computes differently under the same definition, or why it cannot."""
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(record.metrics and not today.differences(record.content) for record in records):
         return ScoreChanges()

@@ -309,6 +309,17 @@ def test_metrics_that_cannot_be_computed_are_no_others(lab: Any, number: Number)
     assert status(lab.run(catalog)) == {"own": "stored"}
 
 
+def test_outputs_whose_own_metrics_cannot_be_computed_serve_other_settings(lab: Any, number: Number, work: Any) -> None:
+    lab.run(toy_catalog(toy_model(), own_metric(number)))
+    Path(number.path).write_text("no number")
+    work.clear()
+    catalog = toy_catalog(toy_model(), own_metric(number), toy_setting(), toy_setting("toy-part", SAMPLES))
+    assert status(lab.run(catalog)) == {"own": "failed", "toy-all": "derived", "toy-part": "derived"}
+    assert work["images through networks"] <= COUNT  # those that the check computed
+    number.write(1)
+    assert status(lab.run(catalog)) == {"own": "stored", "toy-all": "stored", "toy-part": "stored"}
+
+
 # Embeddings, heads, texts, probes ---------------------------------------------------------------------------------
 
 
