@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from testbed.errors import message_of, within
+
+
+class ExitError(Exception):
+    """Users' code called `sys.exit`, or raised another error that is no `Exception`; the message has its type."""
+
+
+@contextmanager
+def catchable() -> Iterator[None]:
+    """Raises what users' code raises as an `Exception`, so that it fails what it belongs to and nothing else.
+
+    Scripts call `sys.exit` where something is missing, and libraries written in Rust panic with a class of their own.
+
+    Raises:
+        ExitError: In place of any error that is no `Exception`, but not of Ctrl-C.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise ExitError(reason_of(error)) from error
 
 
 def first_line(error: BaseException | str) -> str:
@@ -19,6 +41,8 @@ def first_line(error: BaseException | str) -> str:
 def reason_of(error: BaseException) -> str:
     """Formats an error as a reason for people: its type and the first line of its message, at most 2,000 characters."""
     name, said = type(error).__name__, first_line(error)
+    if isinstance(error, ExitError):
+        return said
     return name if said == name else within(f"{name}: {said}")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.contracts.returned import Range, far_outside, perturbed, range_of, transformed, widest
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
@@ -146,7 +146,7 @@ class BatchReader:
 
     def __getitem__(self, key: tuple[int, int]) -> Item:
         item = Item(*key)
-        with access_log.watch(access_log.SHARED):
+        with catchable(), access_log.watch(access_log.SHARED):
             self._read(item)
         if torch.utils.data.get_worker_info() is not None:  # in another process: return its reads with the batch
             item.reads = access_log.fresh()
@@ -193,7 +193,8 @@ class BatchReader:
             self.perturbations[place] = perturbation
         seed_everything(sample_seed(perturbation.noise_key, sample_id, self.seed))
         try:
-            result = perturbed("perturbation_fn_cpu", perturbation.function(image.clone()), image)
+            with catchable():
+                result = perturbed("perturbation_fn_cpu", perturbation.function(image.clone()), image)
             if why := far_outside("perturbation_fn_cpu", range_of(result)):
                 raise ValueError(why)
             item.perturbed[perturbation.setting] = result

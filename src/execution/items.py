@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, StoreError, TestbedError
 from testbed.graph.cells import Cell, ItemNode
@@ -117,7 +117,8 @@ class LateItems:
         requests: dict[str, list[int]] = {}
         for member in members:
             try:
-                found = requests_of(self.store, member.cell, member.evaluation_id, member.left[0])
+                with catchable():
+                    found = requests_of(self.store, member.cell, member.evaluation_id, member.left[0])
             except CorruptOutputError as error:
                 self._give_up(member, str(error))
             except StoreError:

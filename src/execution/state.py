@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.db.store import Store
 from testbed.db.upkeep.lost import forget_lost
 from testbed.entities import CellRecord, Evaluation, Status
@@ -73,7 +73,8 @@ class Hooks:
         results = {}
         for name, hook in list(self._hooks.items()):
             try:
-                results[name] = call(hook)
+                with catchable():
+                    results[name] = call(hook)
             except StoreError:
                 raise
             except Exception as error:  # a hook of an extension may raise anything

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.class_lists import in_classes_of
 from testbed.data.left_out import LeftOut
 from testbed.data.source import ImageSource, Source, dataset_of
@@ -175,7 +175,8 @@ def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
 def attempt(open_it: Callable[[], T]) -> T | str:
     """Returns the value of a function, or the reason why it failed."""
     try:
-        return open_it()
+        with catchable():
+            return open_it()
     except TestbedError as error:
         return str(error)
     except Exception as error:  # definitions are the user's own code, and may raise anything

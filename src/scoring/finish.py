@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.answers.reports.scored import slice_name
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.db.store import Store
 from testbed.entities import OVERALL, REASON_SLICE, REFUSED, Metric, Score
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, LostOutputError, StoreError, TestbedError
@@ -100,7 +100,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     values = EvaluationValues(store, evaluation, unreadable)
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     model = catalog.get_model(evaluation.model) if known else None
-    with access_log.watch(access_log.setting(setting.name)):
+    with catchable(), access_log.watch(access_log.setting(setting.name)):
         scores, metrics = task.score(values, setting, model)
     return scores, [*metrics, *values.not_finite(), *_refused(values.read_here)]
 

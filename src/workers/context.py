@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from testbed.calls import catchable
 from testbed.contracts.borrowed import Loan
 from testbed.db.store import Store
 from testbed.errors import StoreError
@@ -143,7 +144,7 @@ class Context:
             if isinstance(self._loaded.get(name), Exception | None):
                 try:
                     definition = self.catalog.get_model(name)
-                    with access_log.watch(access_log.model(name)), self._lent(name):
+                    with catchable(), access_log.watch(access_log.model(name)), self._lent(name):
                         self._loaded[name] = definition.load(options)
                     if run.random_seed is None:
                         note_loaded(name, definition.weights_source)

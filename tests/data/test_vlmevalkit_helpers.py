@@ -284,12 +284,14 @@ def test_what_is_no_benchmark_is_refused() -> None:
     with pytest.raises(DefinitionError, match="int has no build_prompt and no evaluate"):
         VLMEvalBenchmark("own", int)
 
-    class Broken(Own):
-        def build_prompt(self, line: Any) -> Any:
-            raise KeyError("hint")
+    for error, said in ((KeyError("hint"), "KeyError: 'hint'"), (SystemExit("no images"), "SystemExit: no images")):
 
-    with pytest.raises(SampleError, match=r"10: Broken\.build_prompt fails: KeyError: 'hint'"):
-        prompts(Broken)
+        class Broken(Own):
+            def build_prompt(self, line: Any, error: BaseException = error) -> Any:
+                raise error
+
+        with pytest.raises(SampleError, match=rf"10: Broken\.build_prompt fails: {said}"):
+            prompts(Broken)
 
 
 class Named:

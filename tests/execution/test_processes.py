@@ -105,11 +105,14 @@ def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference)
     """And a transform that fails in a data worker fails its cells alone."""
     arguments = ("--cpu-processes", "2", "--workers", "1", "--batch-size", "7", "--json")
     models, settings = ["world-plain", "world-lambda"], ["world", "world-grain"]
-    out, err = bench.run("--models", "world-picky", *models, "--eval-settings", *settings, *arguments, code=1)
+    out, err = bench.run(
+        "--models", "world-picky", "world-ending", *models, "--eval-settings", *settings, *arguments, code=1
+    )
     assert "died" not in err
     failed = [each for each in json.loads(out)["outcomes"] if each["status"] != "complete"]
     assert {(each["model"], each["reason"]) for each in failed} == {
-        ("world-picky", "reading failed: ValueError: no image is good enough")
+        ("world-picky", "reading failed: ValueError: no image is good enough"),
+        ("world-ending", "reading failed: SystemExit: no image is good enough"),
     }
     for model in models:
         for setting in settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 from torch import nn
 
+from testbed.calls import reason_of
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError
 from testbed.models.base.capability import Generation, GenerationConfig, Message
@@ -177,6 +179,8 @@ class Prompting(BaseModel):
     def build_prompt(self, line: Any, dataset: str | None = None) -> Any:
         if line["question"] == "bad":
             raise KeyError("hint")
+        if line["question"] == "exit":
+            sys.exit("no template")
         if line["question"] == "video":
             return [{"type": "video", "value": "x.mp4"}]
         assert line["image"]
@@ -185,7 +189,18 @@ class Prompting(BaseModel):
         return [{"type": "image", "value": paths[1]}, {"type": "text", "value": f"{line['index'] + 1} {line['A']}"}]
 
     def generate_inner(self, message: Any, dataset: str | None = None) -> str:
-        return ""
+        if message[0]["value"] == "exit":
+            sys.exit(-1)
+        return "an answer"
+
+
+def test_code_that_exits_fails_at_its_question_alone() -> None:
+    loaded = VLMEvalModel("m", Prompting).load(LoadOptions())
+    lost, answer = loaded.generate([Message(["exit"]), Message(["what?"])], CONFIG)
+    assert isinstance(lost, Exception)
+    assert (reason_of(lost), answer) == ("SystemExit: -1", Generation("an answer"))
+    with pytest.raises(SampleError, match="build_prompt fails: SystemExit: no template"):
+        loaded.prompt_for(Row("7", {"question": "exit"}), "Mine")
 
 
 def test_an_own_prompt_is_made_of_the_row() -> None:

@@ -104,6 +104,10 @@ def picky(image):
     raise ValueError("no image is good enough")
 
 
+def ending(image):
+    raise SystemExit("no image is good enough")
+
+
 def killed_once(image):
     mark = MARKS / "lost"
     if not mark.exists():
@@ -117,6 +121,7 @@ add("world-other", lambda: Network(1))
 add("world-lambda", Network, transform=lambda image: torch.from_numpy(np.asarray(image) / 255).permute(2, 0, 1).float())
 add("world-lost", Network, transform=killed_once)
 add("world-picky", Network, transform=picky)
+add("world-ending", Network, transform=ending)
 add("world-slow", Slow)
 add("world-deadly", Deadly)
 add("world-stubborn", Stubborn)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -296,6 +298,38 @@ def test_a_failing_model_fails_alone(lab):
     assert "the file is gone" in reasons["no-weights"]
     assert "cannot do that" in reasons["bad-transform"]
     assert "logits of shape (64, classes)" in reasons["odd"]
+
+
+class PanicError(BaseException):
+    """As libraries written in Rust raise it."""
+
+
+def test_code_that_would_end_the_process_fails_what_it_belongs_to(lab):
+    def end(*_):
+        sys.exit("download it first")
+
+    def panic(*_):
+        raise PanicError("download it first")
+
+    class Ending(ToyNetwork):
+        forward = panic
+
+    catalog = toy_catalog(
+        toy_model("good"),
+        toy_model("loaded", 1, classifier_loader=end),
+        toy_model("worker", 2, classifier_loader=panic, weights="given"),
+        toy_model("forward", 3, classifier_loader=lambda: Ending(3)),
+        toy_model("transform", 4, transform=end),
+        toy_setting(),
+        toy_setting("gpu", perturbation_fn_gpu=lambda images: end()),
+        toy_setting("cpu", perturbation_fn_cpu=panic),
+        toy_setting("metric", metrics_fn=lambda logits, targets: end()),
+    )
+    report = lab.run(catalog)
+    assert [(each.model, each.setting) for each in report.outcomes if each.status != "failed"] == [("good", "toy-all")]
+    failed = report.of("failed")
+    said = {f"{name}: download it first" for name in ("SystemExit", "PanicError")}
+    assert ({each.reason.split("failed: ")[-1] for each in failed}, len(failed)) == (said, 19)
 
 
 def test_an_unreadable_sample_counts_as_wrong_and_is_recorded(new_lab):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.pictures import rgb_of
 from testbed.data.at_hand.placed import WHOLE, Listing, PlacedImages, common_folder
@@ -179,7 +179,8 @@ def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool
     for position in range(items.count):
         where = f"{items.label}: sample {position}"
         try:
-            image, label = items.read(position)
+            with catchable():
+                image, label = items.read(position)
             rounded = False
             if isinstance(image, Path):
                 image = image.read_bytes()

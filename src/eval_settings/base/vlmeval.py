@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.picture_files import as_parts, write_pictures
 from testbed.data.rows import Picture, Row
 from testbed.errors import DataError, DefinitionError, SampleError, TestbedError
@@ -158,7 +158,8 @@ class Benchmark:
                 line["image_path"] = write_pictures(row.pictures, Path(folder))
             made.img_root = folder
             try:
-                message = made.build_prompt(line)
+                with catchable():
+                    message = made.build_prompt(line)
             except TestbedError as error:
                 raise SampleError(f"{row.index}: {error}") from error
             except Exception as error:

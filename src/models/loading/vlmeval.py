@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.picture_files import as_message, as_parts, write_pictures
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError, UnsupportedError
@@ -106,7 +106,8 @@ class LoadedVLMEvalModel(LoadedGenerator):
         with own_temporary() as folder:
             self._pictures = write_pictures(row.pictures, Path(folder))
             try:
-                made = self.model.build_prompt(line_of(row), dataset=data_set)
+                with catchable():
+                    made = self.model.build_prompt(line_of(row), dataset=data_set)
             except Exception as error:
                 raise SampleError(f"{_whose(self.model)}.build_prompt fails: {reason_of(error)}") from error
             return [as_parts(made, f"{_whose(self.model)}.build_prompt")]
@@ -125,7 +126,7 @@ class _Adapter:
 
     def _answer(self, message: Message) -> Generation | Exception:
         try:
-            with own_temporary() as folder:
+            with catchable(), own_temporary() as folder:
                 return self._generation(self._asked(message, Path(folder)))
         except Exception as error:  # the class is the user's own code, and may raise anything
             return error

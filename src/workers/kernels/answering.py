@@ -10,7 +10,7 @@ from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any, TypeGuard
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.reader import seed_everything
 from testbed.errors import RefusedError, RunError, SampleError, UnreachedError
 from testbed.graph.passes import ROUNDS
@@ -154,7 +154,7 @@ class Answerer:
 
     def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
         try:
-            with access_log.watch(access_log.model(self.model)):
+            with catchable(), access_log.watch(access_log.model(self.model)):
                 answer: Generation | Exception = loaded.generate([message], self._config(loaded, message))[0]
             return answer
         except Exception as error:
@@ -164,7 +164,7 @@ class Answerer:
         if len(messages) <= 1:
             return [self._output(message, self._ask_one(loaded, message)) for message in messages]
         try:
-            with access_log.watch(access_log.model(self.model)):
+            with catchable(), access_log.watch(access_log.model(self.model)):
                 answers = loaded.generate(messages, self._config(loaded, messages[0]))
             return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         except Exception as error:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from testbed.calls import first_line, reason_of
+from testbed.calls import ExitError, catchable, first_line, reason_of
 from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, BatchReader, ByName, CpuPerturbation, Item, collate, portable
 from testbed.data.source import ImageSource
@@ -119,7 +119,8 @@ class ImageKernel(Kernel):
             try:
                 if isinstance(model, Exception):
                     raise model
-                self.ready[cell.evaluation_id] = self._bind(cell, model)
+                with catchable():
+                    self.ready[cell.evaluation_id] = self._bind(cell, model)
             except Exception as error:
                 log.debug("%s on %s cannot be prepared", cell.model, cell.setting, exc_info=True)
                 self._fail(cell.evaluation_id, reason_of(error))
@@ -311,7 +312,7 @@ def _told(error: Exception) -> str:
     """The error of a transform as its last line; from a data worker, the message is a traceback as text."""
     if _FROM_DATA_WORKER not in message_of(error):
         return reason_of(error)
-    last = message_of(error).strip().splitlines()[-1]
+    last = message_of(error).strip().splitlines()[-1].removeprefix(f"{ExitError.__module__}.{ExitError.__name__}: ")
     return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
 
 

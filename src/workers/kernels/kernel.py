@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.data.reader import Batch
 from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
@@ -151,7 +151,8 @@ class ShardKernel(Kernel):
             yield ShardStarted(shard)
             if not failed.issuperset(shard.cells):
                 try:
-                    yield from self.compute(shard)
+                    with catchable():
+                        yield from self.compute(shard)
                     continue
                 except (StoreError, DeviceError, StrictError):
                     raise

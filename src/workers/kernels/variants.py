@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from testbed.calls import first_line, reason_of
+from testbed.calls import catchable, first_line, reason_of
 from testbed.contracts import returned
 from testbed.data.perturbation import gpu_call, sample_seed
 from testbed.data.reader import Batch, seed_everything
@@ -254,7 +254,7 @@ class Variants:
         another worker computes them one at a time (`Shard.careful`).
         """
         try:
-            with torch.no_grad():
+            with torch.no_grad(), catchable():
                 return compute()
         except DeviceError:
             raise
