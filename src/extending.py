@@ -35,7 +35,7 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from testbed.calls import reason_of
+from testbed.calls import catchable, reason_of
 from testbed.errors import ExtensionError
 from testbed.installed import installed_points
 
@@ -64,7 +64,8 @@ def load(kind: str, name: str) -> Any:
         packages = " and ".join(sorted(map(_package, points)))
         raise ExtensionError(f"{packages} both have an extension {kind}.{name}; uninstall one of them")
     try:
-        return points[0].load()
+        with catchable():
+            return points[0].load()
     except Exception as error:
         raise ExtensionError(
             f"the extension {kind}.{name} of {_package(points[0])} cannot be loaded: {reason_of(error)}; uninstall it,"

@@ -95,10 +95,11 @@ def test_a_faulty_extension_is_one_line_and_ends_no_other_command(tmp_path: Path
 
 
 def test_a_faulty_option_of_a_run_ends_no_run(tmp_path: Path) -> None:
-    distribution(tmp_path / "site", "broken", "run.broken = nowhere_to_be_found:OPTION")
+    distribution(tmp_path / "site", "broken", "run.broken = ending:OPTION")
+    (tmp_path / "site" / "ending.py").write_text("raise SystemExit('a key is needed')\n")
     done = program(tmp_path, "run", "digits-knn", "--on", "digits", "--dry-run", path=tmp_path / "site")
     assert done.returncode == 0, done.stderr
-    assert "the extension run.broken of broken cannot be loaded" in done.stderr
+    assert "the extension run.broken of broken cannot be loaded: SystemExit: a key is needed" in done.stderr
 
 
 def test_two_packages_with_one_name_are_both_named(tmp_path: Path) -> None:
