@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -229,6 +230,7 @@ def test_a_faulty_one_beside_others_is_refused_before_these_are_read(pictures, t
         ),
         (lambda p: Photos(p, lambda image: torch.rand(3, 8, 8)), "another image each time that it is read"),
         (lambda p: Photos(p, lambda image: 1 / 0), "sample 0 cannot be read: ZeroDivisionError"),
+        (lambda p: Photos(p, lambda image: sys.exit("no image")), "sample 0 cannot be read: SystemExit: no image"),
         (lambda p: Photos(p, lambda image: "x"), "Photos: sample 0"),
         (
             lambda p: [(path.with_suffix(".gone"), 0) for path in p.paths],

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.calls import catchable
 from testbed.contracts.surroundings import same_random_numbers
 from testbed.data.at_hand.pictures import as_numpy, is_array, is_tensor, rgb_of
 from testbed.errors import DataError
@@ -66,7 +67,8 @@ def own_transform(dataset: Any, read: Reader) -> tuple[Any, Any] | None:
     places = sorted({0, len(dataset) - 1})
     with same_random_numbers():
         try:
-            returned = [read(dataset, place) for place in places]
+            with catchable():
+                returned = [read(dataset, place) for place in places]
         except Exception:  # reading all samples says which fails, and why
             return None
         if not all(map(_is_prepared, returned)):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import catchable
 from testbed.contracts.surroundings import same_random_numbers
 from testbed.data.at_hand.kept import Aside, Items
 from testbed.data.at_hand.own_transform import as_returned, own_transform
@@ -164,7 +165,8 @@ def _first(value: Any) -> Any:
     """The first sample as the data set returns it; None if it cannot be read, of which reading all says why."""
     with same_random_numbers():
         try:
-            return value[0] if len(value) else None
+            with catchable():
+                return value[0] if len(value) else None
         except Exception:
             return None
 
